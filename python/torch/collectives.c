@@ -267,16 +267,38 @@ static entry_point *const entries[SLOTS_MOST] = { ENTRIES(POINTER) };
 
 /* ---- tables of virtual functions ---------------------------------------------------------- */
 
+struct page {
+	uintptr_t at, bytes;
+};
+
+/* 1: the loader has made the page read-only, as it does with whole pages of this segment. */
+static int is_read_only(struct dl_phdr_info *info, size_t bytes, void *context)
+{
+	const struct page *page = context;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t from = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type == PT_GNU_RELRO && page->at >= (from & ~(page->bytes - 1)) &&
+		    page->at < ((from + part->p_memsz) & ~(page->bytes - 1)))
+			return 1;
+	}
+	return 0;
+}
+
 static bool collectives_replace(void **place, const struct method *method, bool ends)
 {
-	uintptr_t page = (uintptr_t)place & ~(uintptr_t)(sysconf(_SC_PAGESIZE) - 1);
-	size_t bytes = (uintptr_t)(place + 1) - page;
+	struct page page = { .bytes = (uintptr_t)sysconf(_SC_PAGESIZE) };
 	struct slot *slot = &slots[slot_count];
 
 	for (uint32_t i = 0; i < slot_count; i++)
 		if (slots[i].place == place)
 			return true;
-	if (slot_count >= SLOTS_MOST || mprotect((void *)page, bytes, PROT_READ | PROT_WRITE))
+	page.at = (uintptr_t)place & ~(page.bytes - 1);
+	if (slot_count >= SLOTS_MOST ||
+	    mprotect((void *)page.at, page.bytes, PROT_READ | PROT_WRITE))
 		return false;
 	memcpy(&slot->original, place, sizeof(*place));
 	slot->place = place;
@@ -284,7 +306,9 @@ static bool collectives_replace(void **place, const struct method *method, bool 
 	slot->ends = ends;
 	kymo__store_release(place, (void *)(uintptr_t)entries[slot_count]);
 	slot_count++;
-	mprotect((void *)page, bytes, PROT_READ);
+	/* Other pages have data that torch writes to. */
+	if (dl_iterate_phdr(is_read_only, &page))
+		mprotect((void *)page.at, page.bytes, PROT_READ);
 	return true;
 }
 

@@ -230,24 +230,6 @@ size_t json_text_plain(const struct json_text *text, char *out, size_t out_bytes
 	return used;
 }
 
-bool json_text_integer(const struct json_text *text, int64_t *out)
-{
-	const char *at = text->at, *end = at + text->bytes;
-	bool negative = at < end && *at == '-';
-	int64_t value = 0;
-
-	at += negative;
-	if (at == end || end - at > 18)
-		return false;
-	for (; at < end; at++) {
-		if (*at < '0' || *at > '9')
-			return false;
-		value = value * 10 + (*at - '0');
-	}
-	*out = negative ? -value : value;
-	return true;
-}
-
 /* ---- values -------------------------------------------------------------------------------- */
 
 /* An object or an array; scan->at is at its first byte. */

@@ -69,8 +69,6 @@ static inline bool json_text_is(const struct json_text *text, const char *word, 
 /* Without escapes (if `escaped` is set), as UTF-8 (lone surrogates become U+FFFD), NUL-terminated,
    cut to fit at a character. Returns the length. */
 size_t json_text_plain(const struct json_text *text, char *out, size_t out_bytes);
-/* The number in a text, digits only; false: something else. */
-bool json_text_integer(const struct json_text *text, int64_t *out);
 
 /* ---- a value of any length ---- */
 

@@ -27,7 +27,6 @@ struct writer_stream {
 	const struct schema_table *table; /* NULL: not begun */
 	uint64_t rows, segment_rows; /* all; of the current segment */
 	uint64_t sequence;
-	uint64_t dropped[KYMO_DROP_CAUSE_COUNT];
 	char *buffer;
 	size_t buffered, buffer_bytes;
 	struct totals_image totals;
@@ -73,9 +72,6 @@ int writer_process_begin(struct recording_writer *writer, struct writer_process 
 			 int32_t pid, uint64_t starttime, struct kymo_error *err);
 /* A zeroed row of the table, to be filled before the next call; never NULL. */
 void *writer_process_row(struct writer_process *process, enum schema_id table);
-/* Counts rows of a table that could not be written. */
-void writer_process_drop(struct writer_process *process, enum schema_id table, enum kymo_drop cause,
-			 uint64_t rows);
 /* Names and threads begin at index 1; entry 0 of each list is not used. */
 int writer_process_end(struct recording_writer *writer, struct writer_process *process,
 		       const struct writer_name *names, size_t name_count,

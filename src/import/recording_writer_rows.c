@@ -143,15 +143,6 @@ void *writer_process_row(struct writer_process *process, enum schema_id table)
 	return memset(row, 0, stream->table->row_bytes);
 }
 
-void writer_process_drop(struct writer_process *process, enum schema_id table, enum kymo_drop cause,
-			 uint64_t rows)
-{
-	struct writer_stream *stream = &process->streams[table];
-
-	if (rows && (stream->buffer || begin_stream(process, stream, table)))
-		stream->dropped[cause] += rows;
-}
-
 /* ---- heads --------------------------------------------------------------------------------- */
 
 static void describe_columns(struct kymo_stream_head *head, const struct schema_table *table)
@@ -191,7 +182,6 @@ static void set_live(struct writer_stream *stream, struct kymo_stream_live *live
 {
 	live->head = stream->rows;
 	live->segment_next = stream->sequence;
-	memcpy(live->dropped, stream->dropped, sizeof(live->dropped));
 	if (!stream->totals.image)
 		return;
 	totals_image_finish(&stream->totals, stream->rows);

@@ -283,6 +283,29 @@ def test_the_functions_are_those_of_perf(build, record, tmp_path):
 # ---- how it is switched, refused and attached
 
 
+def test_samples_of_a_32_bit_program_are_counted_as_dropped(record, tmp_path):
+    (tmp_path / "loop.S").write_text("""
+        .globl _start
+        _start: mov $1000000000, %ecx
+        1: dec %ecx
+        jnz 1b
+        mov $1, %eax
+        xor %ebx, %ebx
+        int $0x80
+        .section .note.GNU-stack, "", @progbits
+    """)
+    made = subprocess.run([CC, "-m32", "-nostdlib", "-static", "-o", tmp_path / "loop", tmp_path / "loop.S"], capture_output=True,
+                          check=False)
+    try:
+        if made.returncode or subprocess.run([tmp_path / "loop"], check=False).returncode:
+            raise OSError
+    except OSError:
+        pytest.skip("32-bit programs cannot be built or do not run here")
+    recording = record(tmp_path / "loop")
+    rows = query(recording, "SELECT emitted, dropped_failed FROM kymo.streams WHERE table_name = 'native.samples'")
+    assert rows and rows[0]["dropped_failed"] >= 5, rows
+
+
 def test_it_can_be_turned_off(build, record):
     recording = record(build(SPIN, "-O2"), words=["--no-native"])
     assert query(recording, "SELECT count(*) AS n FROM native.samples") == [{"n": 0}]

@@ -96,18 +96,6 @@ int paths_make_run_at(const struct safe_dir *root, const char *program, pid_t pi
 			 root->path);
 }
 
-int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
-		   struct kymo_error *err)
-{
-	struct safe_dir dir;
-	int rc = safe_dir_open(&dir, root, 0, err);
-
-	if (!rc)
-		rc = paths_make_run_at(&dir, program, pid, out, out_bytes, err);
-	safe_dir_close(&dir);
-	return rc;
-}
-
 /* A number of /proc/PID/stat, fields counted from 1; 0: no such process. */
 static uint64_t stat_field(pid_t pid, int wanted)
 {

@@ -45,9 +45,6 @@ int paths_state_open(struct safe_dir *out, struct kymo_error *err);
    directory. The descriptor is of ROOT. */
 int paths_make_run_at(const struct safe_dir *root, const char *program, pid_t pid, char *out,
 		      size_t out_bytes, struct kymo_error *err);
-/* The same by the path of ROOT. */
-int paths_make_run(const char *root, const char *program, pid_t pid, char *out, size_t out_bytes,
-		   struct kymo_error *err);
 /* Field 22 of /proc/PID/stat; 0: no such process. */
 uint64_t paths_starttime(pid_t pid);
 pid_t paths_parent(pid_t pid); /* 0: not visible from here */

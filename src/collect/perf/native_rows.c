@@ -11,6 +11,7 @@
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define WAITING_MOST 20000
 #define EVALUATOR_WORDS 128 /* of the interpreter loop's frame; about 60 in CPython 3.11 */
+#define WORDS_MOST (16u << 20) /* of all samples that wait: 128 MB; those beyond are not merged */
 #define INSTRUCTION_BYTES 32 /* the longest one with its inline caches has 22 */
 #define PYTHON_MOST 512
 #define LABELS_MOST 4096 /* of a stack with its inlined functions */
@@ -49,7 +50,7 @@ static bool may_be_data(const struct address_space *space, const struct frame_me
 static void put_word(struct native_rows *rows, const struct address_space *space,
 		     const struct frame_memory *memory, uint64_t word)
 {
-	if (may_be_data(space, memory, word) &&
+	if (rows->words_count < WORDS_MOST && may_be_data(space, memory, word) &&
 	    grow((void **)&rows->words, &rows->words_room, rows->words_count, sizeof(word)))
 		rows->words[rows->words_count++] = word;
 }

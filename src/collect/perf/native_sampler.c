@@ -77,7 +77,8 @@ static uint64_t native_sampler_ticks_at(const struct native_sampler_inside *insi
 	if (!a->ticks || b->monotonic_ns <= a->monotonic_ns)
 		return b->ticks;
 	rate = (double)(b->ticks - a->ticks) / (double)(b->monotonic_ns - a->monotonic_ns);
-	return b->ticks - (uint64_t)(rate * (double)(int64_t)(b->monotonic_ns - at_ns));
+	/* A time after both is possible, and a negative number has no unsigned value. */
+	return b->ticks - (uint64_t)(int64_t)(rate * (double)(int64_t)(b->monotonic_ns - at_ns));
 }
 
 /* ---- names of threads ------------------------------------------------------------------------ */
@@ -247,6 +248,8 @@ static void next_of_ring(struct native_sampler_inside *inside, size_t ring, stru
 	out->valid = false;
 	while (!out->valid && perf_events_next(&inside->events, ring, &bytes, &count)) {
 		out->valid = perf_record_parse(bytes, count, &out->record);
+		if (!out->valid) /* a sample of a 32-bit program, or damaged */
+			kymo__lost(SCHEMA_NATIVE_SAMPLES, KYMO_DROP_FAILED);
 		inside->stats.damaged += !out->valid;
 	}
 }

@@ -1,4 +1,4 @@
-/* The place that a verdict names: taken apart, and written as a line and as JSON. */
+/* The place that a verdict names: taken apart, and written as JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +17,13 @@ static struct verdict at(const char *place, double share)
 	return verdict;
 }
 
-static void assert_line(const char *place, double share, const char *expected)
+static void assert_place(const char *place, const char *function, const char *file, int line)
 {
-	struct verdict verdict = at(place, share);
-	struct buf line = { 0 };
+	struct verdict verdict = at(place, -1);
 
-	where_add_line(&line, &verdict);
-	assert_string_equal(buf_get(&line), expected);
-	buf_fini(&line);
+	assert_string_equal(verdict.where_function, function);
+	assert_string_equal(verdict.where_file, file);
+	assert_int_equal(verdict.where_line, line);
 }
 
 static void assert_json(const char *place, double share, const char *expected)
@@ -48,21 +47,18 @@ static void a_place_is_function_file_and_line(void **state)
 	assert_true(verdict.where_share == 0.875);
 }
 
-static void a_line_has_the_name_of_the_file_and_the_share(void **state)
+static void names_are_those_of_the_function_around(void **state)
 {
 	(void)state;
-	assert_line("save (/home/a/train.py:31)", 0.87, "save  train.py:31  87 %");
-	assert_line("save (train.py:31)", -1, "save  train.py:31");
-	assert_line("f (/a/pkg/__init__.py:1)", -1, "f  pkg/__init__.py:1");
-	assert_line("run(int) (/home/My (1)/a.cc:4)", -1, "run(int)  a.cc:4");
-	assert_line("operator() (int) (a.cc:4)", -1, "operator() (int)  a.cc:4");
-	assert_line("f.<locals>.<genexpr>.<locals>.<lambda> (x.py:2)", -1, "f  x.py:2");
-	assert_line("<lambda> (x.py:2)", -1, "<lambda>  x.py:2");
-	assert_line("parse.constprop.0.cold (a.c:2)", -1, "parse  a.c:2");
-	assert_line("spin", 0.5, "spin  50 %");
-	assert_line("spin (libm.so)", 0.5, "spin  libm.so  50 %");
-	assert_line("a\33[1m (x.py:2)", -1, "a\\x1b[1m  x.py:2");
-	assert_line("", 0.5, "");
+	assert_place("f (/a/pkg/__init__.py:1)", "f", "/a/pkg/__init__.py", 1);
+	assert_place("run(int) (/home/My (1)/a.cc:4)", "run(int)", "/home/My (1)/a.cc", 4);
+	assert_place("operator() (int) (a.cc:4)", "operator() (int)", "a.cc", 4);
+	assert_place("f.<locals>.<genexpr>.<locals>.<lambda> (x.py:2)", "f", "x.py", 2);
+	assert_place("<lambda> (x.py:2)", "<lambda>", "x.py", 2);
+	assert_place("parse.constprop.0.cold (a.c:2)", "parse", "a.c", 2);
+	assert_place("spin", "spin", "", 0);
+	assert_place("spin (libm.so)", "spin", "libm.so", 0);
+	assert_place("", "", "", 0);
 }
 
 static void json_has_null_for_what_is_not_known(void **state)
@@ -79,7 +75,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_place_is_function_file_and_line),
-		cmocka_unit_test(a_line_has_the_name_of_the_file_and_the_share),
+		cmocka_unit_test(names_are_those_of_the_function_around),
 		cmocka_unit_test(json_has_null_for_what_is_not_known),
 	};
 
