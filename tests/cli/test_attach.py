@@ -350,6 +350,29 @@ def test_python_stacks_of_a_program_that_never_heard_of_kymo(kymo):
     assert sampler["cost_ns_per_event"] == pytest.approx(sampler["total_ns"] / sampler["events"], abs=0.06)
 
 
+FETCH = """
+import sys, threading, time
+def fetch():
+    time.sleep(0.2)
+def serve():
+    while True: fetch()
+threading.Thread(target=sys.stdin.read, daemon=True).start()
+print("begun", flush=True)
+serve()
+"""
+
+
+def test_the_function_that_waits_is_named(kymo):
+    (kymo.cwd / "server.py").write_text(FETCH)
+    with running(kymo, command=[sys.executable, "server.py"]) as program:
+        watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SAMPLE_RATE": "0.02"})
+        until(lambda: len(rows(kymo, program.pid, "FROM python.samples")) > 40)
+        assert end(watcher)[0] == 0
+    verdicts = json.loads(kymo("report", "seen", "-f", "json").out)["verdicts"]
+    found, = [one for one in verdicts if one["name"] == "waiting"]
+    assert found["sentence"].startswith("The program sleeps for ") and found["where"]["function"] == "fetch", verdicts
+
+
 def test_the_sample_rate_holds_while_it_watches(kymo):
     with running(kymo, command=[sys.executable, "-c", SPIN]) as program:
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SAMPLE_RATE": "0"})

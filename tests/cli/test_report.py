@@ -161,3 +161,15 @@ def test_a_function_called_after_256_others_has_quantiles_if_all_rows_are_kept(k
     line, = [line for line in regions.splitlines() if " user " in line + " "]
     assert f" {p50} ns" in line and " - " not in line, (line, p50, p99)
     assert "p50 and p99 are - where" not in regions
+
+
+def test_the_tiny_operation_that_is_named_has_its_own_number_of_calls(kymo):
+    template = kymo.home / "template.kymo"
+    assert kymo("pack", kymo.record("plain"), template).status == 0
+    with Made(template, kymo.home / "made.kymo") as made:
+        for name, count, total in (("often", 4_377_000, 9_000_000_000), ("costly", 121_100, 1_100_000_000)):
+            made.db.execute("INSERT INTO trace.regions (source, name, count, total_ns, self_ns, host) VALUES ('c', ?, ?, ?, ?, 'box')",
+                            [name, count, total, total])
+    verdicts = json.loads(kymo("report", kymo.home / "made.kymo", "-f", "json").out)["verdicts"]
+    tiny, = [one for one in verdicts if one["name"] == "tiny"]
+    assert "4,498,100 calls" in tiny["sentence"] and "mostly often (4,377,000 calls)" in tiny["evidence"], tiny

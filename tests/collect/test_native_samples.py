@@ -537,3 +537,15 @@ def test_callers_that_alternate_are_not_mixed_up(record, tmp_path):
              or any("sha" in f.lower() for f in row["inner_frames"][:2]) and any(f.startswith("calls_crc") for f in row["stack"])]
     assert len(wrong) <= 2, wrong[:2]
     assert query(recording, "SELECT count(*) AS n FROM native.samples WHERE python = 'apart'")[0]["n"] > 20
+
+
+def test_another_profiler_of_the_program_works(tmp_path):
+    """Build ids in our records of mappings would damage those of perf record, which aborts."""
+    perf = shutil.which("perf")
+    words = [perf, "record", "-q", "-e", "cpu-clock", "-o", tmp_path / "data", "--"]
+    program = ["sh", "-c", "/bin/true; /bin/true"]
+    if not perf or subprocess.run([*words, *program], capture_output=True, check=False).returncode:
+        pytest.skip("perf record is not installed, or does not work here")
+    done = subprocess.run([*words, KYMO, "run", "-q", "-o", tmp_path / "run", "--", *program], env=clean(os.environ),
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

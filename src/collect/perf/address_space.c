@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/grow.h"
@@ -39,19 +41,21 @@ static void open_vdso(struct module *module)
 	maps_each(getpid(), take_vdso, module);
 }
 
+/* Overlay file systems, of containers, show another device in maps than in stat, and with some
+   options another inode, too. */
+static bool is_overlay(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 static bool is_same_file(const struct module *module, int fd)
 {
 	struct stat st;
 
-	/* Overlay file systems show another device in maps than in stat. */
-	return !module->inode || (!fstat(fd, &st) && (uint64_t)st.st_ino == module->inode);
-}
-
-static bool is_same_build(const struct module *module)
-{
-	return !module->build_id_bytes ||
-	       (module->build_id_bytes == module->image.build_id_bytes &&
-		!memcmp(module->build_id, module->image.build_id, module->build_id_bytes));
+	return !module->inode || (!fstat(fd, &st) && (uint64_t)st.st_ino == module->inode) ||
+	       is_overlay(fd);
 }
 
 /* Files stay open, and a program may map very many: some descriptors stay free for the recording.
@@ -90,11 +94,7 @@ static void open_file(struct module *module)
 		close(fd);
 		return;
 	}
-	if (elf_image_open(&module->image, fd))
-		return;
-	module->open = is_same_build(module);
-	if (!module->open)
-		elf_image_close(&module->image);
+	module->open = !elf_image_open(&module->image, fd);
 }
 
 /* Debian, Fedora and others install debug information by build id. */
@@ -196,15 +196,11 @@ static void module_free(struct module *module)
 struct mapped_file {
 	const char *path;
 	uint64_t device, inode;
-	const uint8_t *build_id;
-	uint8_t build_id_bytes;
 };
 
 static bool is_module(const struct module *module, const struct mapped_file *file)
 {
 	return module->inode == file->inode && module->device == file->device &&
-	       module->build_id_bytes == file->build_id_bytes &&
-	       !memcmp(module->build_id, file->build_id, file->build_id_bytes) &&
 	       !strcmp(module->path, file->path);
 }
 
@@ -231,8 +227,6 @@ static struct module *module_of(struct address_spaces *spaces, const struct mapp
 	}
 	module->device = file->device;
 	module->inode = file->inode;
-	module->build_id_bytes = file->build_id_bytes;
-	memcpy(module->build_id, file->build_id, file->build_id_bytes);
 	module->pid = pid;
 	module->number = spaces->module_count++;
 	module->next = *bucket;
@@ -361,9 +355,7 @@ static void take_mmap(struct address_spaces *spaces, const struct perf_record *r
 	struct address_space *space = address_spaces_get(spaces, record->pid);
 	struct mapped_file file = { .path = record->mmap.path,
 				    .device = record->mmap.device,
-				    .inode = record->mmap.inode,
-				    .build_id = record->mmap.build_id,
-				    .build_id_bytes = record->mmap.build_id_bytes };
+				    .inode = record->mmap.inode };
 	struct mapping mapping = { .start = record->mmap.start,
 				   .end = record->mmap.start + record->mmap.bytes,
 				   .file_offset = record->mmap.file_offset };
@@ -419,7 +411,7 @@ struct refreshing {
 static int take_row(void *context, const struct maps_row *row)
 {
 	struct refreshing *refreshing = context;
-	struct mapped_file file = { .path = row->path, .build_id = (const uint8_t *)"" };
+	struct mapped_file file = { .path = row->path };
 	struct mapping mapping = { .start = row->start,
 				   .end = row->end,
 				   .file_offset = row->offset };

@@ -15,9 +15,7 @@
 /* A file with code. Read when the first sample is in it. */
 struct module {
 	char *path; /* in the process's mount namespace */
-	uint64_t device, inode; /* 0, 0: known by its build id */
-	uint8_t build_id[ELF_IMAGE_BUILD_ID_MOST];
-	uint8_t build_id_bytes;
+	uint64_t device, inode;
 	pid_t pid; /* a process that mapped it, whose mount namespace it is opened in */
 	bool tried; /* opened, or failed to open */
 	bool open;

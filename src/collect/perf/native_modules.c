@@ -46,8 +46,8 @@ static uint32_t module_text(const char *text)
 
 static uint32_t build_id_text(const struct module *module)
 {
-	const uint8_t *id = module->open ? module->image.build_id : module->build_id;
-	size_t bytes = module->open ? module->image.build_id_bytes : module->build_id_bytes;
+	const uint8_t *id = module->image.build_id;
+	size_t bytes = module->open ? module->image.build_id_bytes : 0;
 	char text[2 * ELF_IMAGE_BUILD_ID_MOST + 1] = "";
 
 	for (size_t i = 0; i < bytes && i < ELF_IMAGE_BUILD_ID_MOST; i++)

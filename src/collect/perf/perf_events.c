@@ -62,7 +62,9 @@ static struct perf_event_attr make_attr(const struct perf_events *events, uint64
 	return attr;
 }
 
-/* The event that stays also reports mappings, names, children and ends. */
+/* The event that stays also reports mappings, names, children and ends. Mappings have no build ids:
+   the kernel would read the file at each mmap(), mprotect() and brk() of every process, 0.1 ms for
+   each start of Python, and mark the records of other tools, too; perf record then aborts. */
 static struct perf_event_attr make_slow_attr(const struct perf_events *events)
 {
 	struct perf_event_attr attr = make_attr(events, PERF_EVENTS_NS);
@@ -70,24 +72,20 @@ static struct perf_event_attr make_slow_attr(const struct perf_events *events)
 	attr.mmap = attr.mmap2 = 1;
 	attr.comm = attr.comm_exec = 1;
 	attr.task = 1;
-	attr.build_id = events->with_build_ids;
 	return attr;
 }
 
-/* Older kernels know no build ids, and without privileges the kernel itself is not sampled. */
+/* Without privileges the kernel itself is not sampled. */
 static int open_slow(struct perf_events *events, pid_t tid, int cpu)
 {
-	for (;;) {
-		struct perf_event_attr attr = make_slow_attr(events);
-		int fd = perf_open(&attr, tid, cpu, -1);
+	struct perf_event_attr attr = make_slow_attr(events);
+	int fd = perf_open(&attr, tid, cpu, -1);
 
-		if ((fd == -EINVAL || fd == -E2BIG) && events->with_build_ids)
-			events->with_build_ids = false;
-		else if ((fd == -EACCES || fd == -EPERM) && events->with_kernel)
-			events->with_kernel = false;
-		else
-			return fd;
-	}
+	if ((fd != -EACCES && fd != -EPERM) || !events->with_kernel)
+		return fd;
+	events->with_kernel = false;
+	attr = make_slow_attr(events);
+	return perf_open(&attr, tid, cpu, -1);
 }
 
 static bool add_fd(int **list, size_t *room, size_t *count, int fd)
@@ -286,7 +284,6 @@ static int begin_with(struct perf_events *events, pid_t tid, uint32_t stack_byte
 	int rc;
 
 	*events = (struct perf_events){ .with_kernel = true,
-					.with_build_ids = true,
 					.on_exec = on_exec,
 					.stack_bytes = stack_bytes };
 	allow_many_files();

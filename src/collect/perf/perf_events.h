@@ -46,7 +46,6 @@ struct perf_events {
 	int *slow; /* all others, those that own rings among them */
 	size_t slow_count, slow_room;
 	bool with_kernel; /* samples in the kernel count, too */
-	bool with_build_ids;
 	bool on_exec; /* starts with the exec of the process */
 	uint32_t stack_bytes; /* copied of each stack */
 };

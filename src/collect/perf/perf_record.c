@@ -139,7 +139,9 @@ static void parse_sample(struct perf_bytes *bytes, struct perf_record *out)
 	out->sample.stack_bytes = copied < size ? copied : size;
 }
 
-static void parse_mmap(struct perf_bytes *bytes, struct perf_record *out, bool has_build_id)
+/* PERF_RECORD_MISC_MMAP_BUILD_ID is not looked at: our events have no build ids, but the kernel
+   sets the bit in our records if another tool's event has them. */
+static void parse_mmap(struct perf_bytes *bytes, struct perf_record *out)
 {
 	uint32_t words[2];
 
@@ -148,20 +150,11 @@ static void parse_mmap(struct perf_bytes *bytes, struct perf_record *out, bool h
 	out->mmap.start = take_u64(bytes);
 	out->mmap.bytes = take_u64(bytes);
 	out->mmap.file_offset = take_u64(bytes);
-	if (has_build_id) {
-		const unsigned char *id = take_bytes(bytes, 24);
-
-		if (id && id[0] <= PERF_RECORD_BUILD_ID_MOST) {
-			out->mmap.build_id_bytes = id[0];
-			memcpy(out->mmap.build_id, id + 4, id[0]);
-		}
-	} else {
-		words[0] = take_u32(bytes);
-		words[1] = take_u32(bytes);
-		out->mmap.device = (uint64_t)words[0] << 32 | words[1];
-		out->mmap.inode = take_u64(bytes);
-		take_u64(bytes); /* the inode's generation */
-	}
+	words[0] = take_u32(bytes);
+	words[1] = take_u32(bytes);
+	out->mmap.device = (uint64_t)words[0] << 32 | words[1];
+	out->mmap.inode = take_u64(bytes);
+	take_u64(bytes); /* the inode's generation */
 	take_u64(bytes); /* protection and flags */
 	out->mmap.path = perf_record_take_text(bytes);
 }
@@ -215,9 +208,7 @@ static void parse_body(struct perf_bytes *body, uint16_t misc, struct perf_recor
 					PERF_RECORD_MISC_KERNEL;
 		parse_sample(body, out);
 		break;
-	case PERF_RECORD_OF_MMAP:
-		parse_mmap(body, out, misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
-		break;
+	case PERF_RECORD_OF_MMAP: parse_mmap(body, out); break;
 	case PERF_RECORD_OF_NAME: parse_name(body, out, misc & PERF_RECORD_MISC_COMM_EXEC); break;
 	case PERF_RECORD_OF_FORK:
 	case PERF_RECORD_OF_EXIT: parse_fork(body, out); break;

@@ -12,8 +12,6 @@
 
 #include "collect/frames/frame_registers.h"
 
-#define PERF_RECORD_BUILD_ID_MOST 20
-
 /* The kinds that are used; all others are PERF_RECORD_OTHER_KIND. */
 enum perf_record_kind {
 	PERF_RECORD_OTHER_KIND,
@@ -43,9 +41,7 @@ struct perf_record {
 		} sample;
 		struct {
 			uint64_t start, bytes, file_offset;
-			uint64_t device, inode; /* 0: not known, and the build id is */
-			uint8_t build_id[PERF_RECORD_BUILD_ID_MOST];
-			uint8_t build_id_bytes;
+			uint64_t device, inode;
 			const char *path; /* ends with a 0 */
 		} mmap;
 		struct {
