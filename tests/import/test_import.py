@@ -102,7 +102,8 @@ def test_viztracer_names_have_file_and_line(kymo):
                     file_info={"files": {"/src/fib.py": ["import os\n", 1]}})
     assert [tuple(row.values()) for row in kymo.rows(run, "SELECT source, name, file, line FROM trace.zones ORDER BY start_ns")] == [
         ("python", "fib", "/src/a (copy)/fib.py", 12), ("python", "builtins.len", None, None),
-        ("python", "Net.<locals>.f", "<frozen x>", 3), ("python", "odd (no place)", None, None), ("python", "odd (a.py:)", None, None), ("python", "(a.py:3)", None, None)]
+        ("python", "Net.<locals>.f", "<frozen x>", 3), ("python", "odd (no place)", None, None),
+        ("python", "odd (a.py:)", None, None), ("python", "(a.py:3)", None, None)]
 
 
 def test_totals_are_those_of_the_rows(made):
