@@ -66,6 +66,8 @@ enum trace_class {
 /* Categories of rows in exports of kymo, which are no zones; views/export writes them. */
 #define TRACE_OWN_OPS "device_op"
 #define TRACE_OWN_STEPS "step"
+/* The argument of a zone that is cut at the end of the one around it: by how many ns. */
+#define TRACE_OWN_CUT "cut_ns"
 
 struct trace_category {
 	struct json_text raw; /* in `texts` */
@@ -117,7 +119,7 @@ struct trace_zone {
 	int64_t start_ns;
 	uint64_t dur_ns;
 	uint32_t name, track;
-	uint32_t external; /* 0: none */
+	uint32_t external; /* 0: none; with TRACE_ZONE_CUT the ns that follow dur_ns */
 	uint32_t link; /* operators: sequence number; launches: correlation */
 	uint32_t step; /* + 1; 0: found by its time */
 	uint32_t flags; /* TRACE_ZONE_* */
@@ -132,6 +134,7 @@ struct trace_zone {
 /* Where its event is counted, should it get no row: phase (X, else one of these) and category. */
 #define TRACE_ZONE_BEGUN 128u
 #define TRACE_ZONE_ASYNC 256u
+#define TRACE_ZONE_CUT 512u
 #define TRACE_ZONE_CATEGORY_SHIFT 24
 
 struct trace_op {
@@ -208,7 +211,7 @@ struct trace_open {
 	int64_t ts_ns;
 	uint64_t id; /* async: hash of category, id and name; 0: a B event */
 	uint32_t name, track; /* track TRACE_NONE: the entry is free */
-	uint32_t category, step;
+	uint32_t category, step, cut_ns;
 	uint32_t before; /* the next of its stack, or of the free ones, + 1; 0: none */
 	uint32_t stack; /* number of its stack */
 };

@@ -13,6 +13,7 @@ static const struct {
 	{ "Operator", TRACE_CLASS_OPERATOR, KYMO_SOURCE_OP },
 	{ "user_annotation", TRACE_CLASS_ANNOTATION, KYMO_SOURCE_MARK },
 	{ "python_function", TRACE_CLASS_PYTHON, KYMO_SOURCE_PYTHON },
+	{ "FEE", TRACE_CLASS_PYTHON, KYMO_SOURCE_PYTHON }, /* VizTracer: function entry, exit */
 	{ "cuda_runtime", TRACE_CLASS_RUNTIME, KYMO_SOURCE_DEVICE },
 	{ "cuda_driver", TRACE_CLASS_RUNTIME, KYMO_SOURCE_DEVICE },
 	{ "Runtime", TRACE_CLASS_RUNTIME, KYMO_SOURCE_DEVICE },

@@ -52,6 +52,7 @@ static bool take_argument(struct json_scan *scan, const struct json_text *key,
 	case 6:
 		INTEGER("device", device, TRACE_EVENT_DEVICE);
 		INTEGER("stream", stream, TRACE_EVENT_STREAM);
+		INTEGER("cut_ns", cut_ns, 0);
 		break;
 	case 7: INTEGER("context", context, 0); break;
 	case 8: INTEGER("graph id", graph, 0); break;

@@ -43,7 +43,7 @@ struct trace_event {
 	int64_t device_type, device_id, graph;
 	struct trace_event_comm comm;
 	struct json_text file; /* of a zone, in exports of kymo; at NULL: not there */
-	int64_t line, step, owner;
+	int64_t line, step, cut_ns, owner;
 	double value;
 };
 

@@ -88,11 +88,10 @@ static uint32_t names_flags_of(const struct trace *trace, enum trace_class class
 	}
 }
 
-/* "dir/file.py(12): function": its parts; false: another form. */
-static bool split_python(const char *text, size_t *file_bytes, uint32_t *line, const char **rest)
+/* The number whose digits end before `end`; returns its first digit, `end` if there is none. */
+static const char *number_before(const char *text, const char *end, uint32_t *out)
 {
-	const char *open = strstr(text, "): ");
-	const char *at = open;
+	const char *at = end;
 	unsigned long number = 0, unit = 1;
 
 	while (at > text && isdigit((unsigned char)at[-1]) && unit < 1000000000) {
@@ -100,43 +99,80 @@ static bool split_python(const char *text, size_t *file_bytes, uint32_t *line, c
 		number += (unsigned long)(*at - '0') * unit;
 		unit *= 10;
 	}
-	if (!open || at == open || at <= text + 1 || at[-1] != '(')
-		return false;
-	*file_bytes = (size_t)(at - 1 - text);
-	*line = (uint32_t)number;
-	*rest = open + 3;
-	return **rest;
+	*out = (uint32_t)number;
+	return at;
 }
 
-static bool keep_parts(struct trace *trace, struct trace_name *name, const char *text,
-		       const char *file, size_t file_bytes)
-{
-	char both[2 * KYMO_NAME_BYTES_MAX + 2];
-	size_t bytes = strlen(text);
+/* The function, the file and the line that a name consists of. */
+struct name_place {
+	const char *function, *file;
+	size_t function_bytes, file_bytes;
+	uint32_t line;
+};
 
-	memcpy(both, text, bytes);
-	memcpy(both + bytes, file, file_bytes);
-	name->name.text = trace_keep(trace, both, bytes + file_bytes);
+/* torch.profiler: "dir/file.py(12): function". */
+static bool split_torch(const char *text, struct name_place *out)
+{
+	const char *close = strstr(text, "): ");
+	const char *at = close ? number_before(text, close, &out->line) : NULL;
+
+	if (!close || at == close || at <= text + 1 || at[-1] != '(' || !close[3])
+		return false;
+	out->function = close + 3;
+	out->function_bytes = strlen(out->function);
+	out->file = text;
+	out->file_bytes = (size_t)(at - 1 - text);
+	return true;
+}
+
+/* VizTracer: "function (dir/file.py:12)". */
+static bool split_viztracer(const char *text, struct name_place *out)
+{
+	const size_t bytes = strlen(text);
+	const char *open = strstr(text, " ("), *close = text + (bytes ? bytes - 1 : 0);
+	const char *at = open ? number_before(open + 2, close, &out->line) : NULL;
+
+	if (!open || open == text || *close != ')' || at == close || at <= open + 3 ||
+	    at[-1] != ':')
+		return false;
+	out->function = text;
+	out->function_bytes = (size_t)(open - text);
+	out->file = open + 2;
+	out->file_bytes = (size_t)(at - 1 - out->file);
+	return true;
+}
+
+static bool keep_parts(struct trace *trace, struct trace_name *name, const struct name_place *place)
+{
+	const size_t bytes = place->function_bytes;
+	char both[2 * KYMO_NAME_BYTES_MAX + 2];
+
+	memcpy(both, place->function, bytes);
+	if (place->file_bytes)
+		memcpy(both + bytes, place->file, place->file_bytes);
+	name->name.text = trace_keep(trace, both, bytes + place->file_bytes);
 	name->name.text_bytes = (uint32_t)bytes;
-	name->name.file_bytes = (uint32_t)file_bytes;
+	name->name.file_bytes = (uint32_t)place->file_bytes;
+	name->name.line = place->line;
 	return name->name.text;
 }
 
 static bool fill_name(struct trace *trace, struct trace_name *name, uint32_t source,
 		      const char *text)
 {
-	const char *rest = text;
-	size_t file_bytes = 0;
+	struct name_place place = { .function = text };
 
 	name->flags = names_flags_of(trace, name->class, text);
 	name->name.source = source;
 	if (name->flags & TRACE_NAME_MODULE) {
 		name->name.source = KYMO_SOURCE_TORCH;
-		rest = text + strlen("nn.Module: ");
-	} else if (source == KYMO_SOURCE_PYTHON) {
-		split_python(text, &file_bytes, &name->name.line, &rest);
+		place.function = text + strlen("nn.Module: ");
 	}
-	return keep_parts(trace, name, rest, text, file_bytes);
+	if (source != KYMO_SOURCE_PYTHON || name->flags & TRACE_NAME_MODULE ||
+	    (!split_torch(text, &place) && !split_viztracer(text, &place)))
+		place = (struct name_place){ .function = place.function,
+					     .function_bytes = strlen(place.function) };
+	return keep_parts(trace, name, &place);
 }
 
 /* ---- looking up ---------------------------------------------------------------------------- */
@@ -171,13 +207,17 @@ static bool fill_placed(struct trace *trace, struct trace_name *name, const stru
 			const char *text)
 {
 	char file[KYMO_NAME_BYTES_MAX + 1];
-	const size_t bytes = json_text_plain(key->file, file, sizeof(file));
+	const struct name_place place = { .function = text,
+					  .function_bytes = strlen(text),
+					  .file = file,
+					  .file_bytes = json_text_plain(key->file, file,
+									sizeof(file)),
+					  .line = key->line };
 
 	name->file = *key->file;
 	name->file.at = trace_keep(trace, key->file->at, key->file->bytes);
 	name->name.source = key->source;
-	name->name.line = key->line;
-	return name->file.at && keep_parts(trace, name, text, file, bytes);
+	return name->file.at && keep_parts(trace, name, &place);
 }
 
 static uint32_t add_name(struct trace *trace, const struct name_key *key, uint64_t hash)

@@ -160,6 +160,7 @@ struct zone_facts {
 	int64_t start_ns, dur_ns;
 	uint32_t name, track, category;
 	uint32_t step; /* + 1; 0: not in the trace */
+	uint32_t cut_ns; /* in an export of kymo; else 0 */
 	char phase;
 };
 
@@ -192,6 +193,10 @@ static enum trace_outcome add_zone(struct trace *trace, const struct trace_event
 	trace->tracks.list[facts->track].zones++;
 	trace->processes.list[trace->tracks.list[facts->track].process].zones++;
 	link_zone(trace, event, trace->categories.list[facts->category].class, zone);
+	if (facts->cut_ns) {
+		zone->external = facts->cut_ns;
+		zone->flags |= TRACE_ZONE_CUT;
+	}
 	if (trace->names.list[facts->name].flags & TRACE_NAME_STEP)
 		trace_add_step(trace, &trace->zones.list[trace->zones.count - 1]);
 	return TRACE_ZONE;
@@ -282,6 +287,11 @@ static uint32_t trace_zone_name(struct trace *trace, const struct trace_event *e
 	return trace_name(trace, category->class, category->source, &event->name);
 }
 
+static uint32_t own_cut(const struct trace_event *event, enum trace_class class)
+{
+	return class == TRACE_CLASS_OWN ? short_number(event->cut_ns) : 0;
+}
+
 static enum trace_outcome take_complete(struct trace *trace, const struct trace_event *event,
 					uint32_t number)
 {
@@ -305,6 +315,7 @@ static enum trace_outcome take_complete(struct trace *trace, const struct trace_
 							     (event->has & TRACE_EVENT_STEP)
 						     ? zone_step(event)
 						     : 0,
+				     .cut_ns = own_cut(event, class),
 				     .phase = 'X' };
 	return add_zone(trace, event, &facts);
 }
@@ -331,6 +342,7 @@ static enum trace_outcome take_begin(struct trace *trace, const struct trace_eve
 	open->ts_ns = event->ts_ns;
 	open->name = trace_zone_name(trace, event, number);
 	open->step = event->has & TRACE_EVENT_STEP ? zone_step(event) : 0;
+	open->cut_ns = own_cut(event, trace->categories.list[number].class);
 	open->category = number;
 	return TRACE_ZONE;
 }
@@ -349,6 +361,7 @@ static enum trace_outcome take_end(struct trace *trace, const struct trace_event
 				     .track = begun.track,
 				     .category = begun.category,
 				     .step = begun.step,
+				     .cut_ns = begun.cut_ns,
 				     .phase = begun.id ? 'b' : 'B' };
 	if (add_zone(trace, event, &facts) == TRACE_ZONE)
 		return TRACE_PAIRED;

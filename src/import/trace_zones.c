@@ -223,7 +223,7 @@ static void sweep_pop(struct sweep *sweep)
 	sweep->step = step;
 	row = writer_process_row(sweep->process, SCHEMA_ZONES);
 	row->start_ticks = trace_out_ticks(sweep->out, zone->start_ns);
-	row->duration_ticks = zone->dur_ns;
+	row->duration_ticks = zone->dur_ns + (zone->flags & TRACE_ZONE_CUT ? zone->external : 0);
 	row->name = zone->name;
 	row->thread = sweep->out->lane_index[sweep->lane];
 	row->depth = (uint16_t)sweep->depth;

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import make_trace
 from made_steps import Made
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -246,3 +247,33 @@ def test_a_recording_without_devices_and_ranks_has_no_path(tmp_path):
     made = Made()
     made.host("aten::slow", 0, 100)
     assert query(imported(tmp_path, made), "SELECT count(*) AS n FROM trace.critical_path") == [{"n": 0}]
+
+
+def test_sums_are_those_of_the_rows(tmp_path):
+    """trace.critical_sums and device.idle_sums, which the findings read, have the time and the number of all rows."""
+    make_trace.write(tmp_path / "trace.json", 4)
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", tmp_path / "trace.json"], check=True, timeout=120)
+    place = "rank, name, function, file, line, module, zone, pid"
+    for rows, sums, by, ns in (("trace.critical_path", "trace.critical_sums", "kind, queue, path", "duration_ns"),
+                               ("device.idle", "device.idle_sums", "cause, device", "idle_ns")):
+        found = query(tmp_path / "run", f"""
+            SELECT {by}, {place}, sum({ns})::BIGINT AS ns, count(*) AS n FROM {rows} GROUP BY ALL ORDER BY ALL""")
+        assert found and found == query(tmp_path / "run", f"""
+            SELECT {by}, {place}, sum({ns})::BIGINT AS ns, sum(count)::BIGINT AS n FROM {sums} GROUP BY ALL ORDER BY ALL""")
+
+
+def test_the_path_takes_little_memory(tmp_path):
+    """At most 128 bytes for each event, beside DuckDB: the graph has 8 bytes for an edge and the rows 40."""
+    events = make_trace.write(tmp_path / "trace.json", 1200)
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", tmp_path / "trace.json"], check=True, timeout=120)
+    least, most = (peak_of(tmp_path / "run", f"SELECT count(*) FROM {table}") for table in ("device.waits", "trace.critical_sums"))
+    assert most - least <= 128 * events
+
+
+def peak_of(run, sql):
+    """The largest resident memory of a query, in bytes."""
+    with subprocess.Popen([KYMO, "query", run, sql], stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+    assert status == 0
+    return usage.ru_maxrss * 1024

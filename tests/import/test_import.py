@@ -94,6 +94,18 @@ def test_zones_have_source_depth_file_and_line(made):
         {"source": "device", "name": "cudaLaunchKernel", "file": None, "line": None, "depth": 6}]
 
 
+def test_viztracer_names_have_file_and_line(kymo):
+    """VizTracer writes Chrome JSON with `function (file:line)`; functions in C have no place."""
+    names = ["fib (/src/a (copy)/fib.py:12)", "builtins.len", "Net.<locals>.f (<frozen x>:3)", "odd (no place)", "odd (a.py:)",
+             "(a.py:3)"]
+    run = kymo.take("run", [zone(name, 10 * n, 5, cat="FEE") for n, name in enumerate(names)], viztracer_metadata={"version": "1.0"},
+                    file_info={"files": {"/src/fib.py": ["import os\n", 1]}})
+    assert [tuple(row.values()) for row in kymo.rows(run, "SELECT source, name, file, line FROM trace.zones ORDER BY start_ns")] == [
+        ("python", "fib", "/src/a (copy)/fib.py", 12), ("python", "builtins.len", None, None),
+        ("python", "Net.<locals>.f", "<frozen x>", 3), ("python", "odd (no place)", None, None),
+        ("python", "odd (a.py:)", None, None), ("python", "(a.py:3)", None, None)]
+
+
 def test_totals_are_those_of_the_rows(made):
     kymo, run, _ = made
     assert kymo.rows(run, """

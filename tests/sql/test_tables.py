@@ -57,7 +57,8 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
            "WHERE table_name NOT IN ('zone_rows', 'zone_threads', 'names') ORDER BY 1")
     assert both(sql).split("\n") == [
         "alloc.allocations", "alloc.frames", "alloc.live", "alloc.rows", "alloc.sites", "alloc.timeline",
-        "app.requests", "device.breakdown", "device.clocks", "device.gaps", "device.idle", "device.kernels", "device.launch_stats",
+        "app.requests", "device.breakdown", "device.clocks", "device.gaps", "device.idle", "device.idle_sums",
+        "device.kernels", "device.launch_stats",
         "device.launches", "device.memory", "device.models", "device.ops", "device.overlap", "device.queue_depth",
         "device.queues", "device.steps", "device.waits", "dist.clocks", "dist.collectives", "dist.desync", "dist.late",
         "dist.ranks", "host.cgroup",
@@ -67,7 +68,8 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
         "kymo.problems", "kymo.processes", "kymo.runs", "kymo.streams", "kymo.threads", "native.folded",
         "native.frames", "native.modules", "native.samples", "python.backtrace",
         "python.folded", "python.frames", "python.loop_stalls", "python.samples", "python.torch_trace", "python.variables",
-        "trace.counters", "trace.critical_path", "trace.marks", "trace.open_zones", "trace.places", "trace.regions", "trace.steps",
+        "trace.counters", "trace.critical_path", "trace.critical_sums",
+        "trace.marks", "trace.open_zones", "trace.places", "trace.regions", "trace.steps",
         "trace.zone_text", "trace.zones"]
 
 

@@ -185,6 +185,8 @@ static void take_annotation(struct perfetto_state *state, struct slice *slice,
 		if (JSON_TEXT_IS(&key, "step")) {
 			slice->event.step = (int64_t)value.value;
 			slice->event.has |= TRACE_EVENT_STEP;
+		} else if (JSON_TEXT_IS(&key, TRACE_OWN_CUT)) {
+			slice->event.cut_ns = (int64_t)value.value;
 		}
 	}
 }

@@ -9,16 +9,17 @@
  *
  *	critical_load()		rows of the recording	→ struct critical_input
  *	critical_graph()	points and edges	→ struct critical_graph
- *	critical_path()		the path, and wins	→ struct critical_piece[]
- *	critical_name()		functions, modules, zones of its pieces
+ *	critical_find_path()	the path, and wins	→ struct critical_piece[]
+ *	critical_name_pieces()	functions, modules, zones	→ struct critical_span[]
  */
 #ifndef KYMO_TABLES_CRITICAL_CRITICAL_H
 #define KYMO_TABLES_CRITICAL_CRITICAL_H
 
+#include "base/intern.h"
 #include "tables/session.h"
 
 #define CRITICAL_NONE UINT32_MAX
-#define CRITICAL_OPS_MOST 8000000u /* about 3 GB of graph; more are refused */
+#define CRITICAL_OPS_MOST 8000000u /* more are refused */
 #define CRITICAL_ZONES_MOST 32000000u
 
 /* A thread of a process; those that an import made of one thread are one. */
@@ -97,6 +98,10 @@ struct critical_input {
 	CRITICAL_LIST(critical_part, parts); /* by group and seq */
 	CRITICAL_LIST(critical_zone, zones); /* by thread and start, longest first */
 	CRITICAL_LIST(critical_handover, handovers);
+	/* By process: the first start and the last end of its steps; to_ns below from_ns: none. */
+	struct critical_range {
+		int64_t from_ns, to_ns;
+	} * ranges;
 	uint32_t *thread_of; /* thread of the recording -> one of threads, or CRITICAL_NONE */
 };
 
@@ -112,22 +117,48 @@ enum critical_edge_kind {
 	CRITICAL_MEET, /* from a rank's arrival to that of the last, and on to the end; ref: part */
 };
 
+/* Eight bytes: the graph of a large trace has millions. Its end is the point that lists it, and its
+   least time follows from its kind: see critical_edge_ns(). */
 struct critical_edge {
-	int64_t ns; /* least time */
-	uint32_t from, to; /* points, from < to */
-	uint32_t ref;
-	uint32_t kind;
+	uint32_t from; /* point, before the one that it leads to */
+	uint32_t ref : 27;
+	uint32_t kind : 4;
+	uint32_t whole : 1; /* takes all of the time between the two points */
 };
+#define CRITICAL_REF_MOST (1u << 27)
 
 struct critical_graph {
 	int64_t *ns; /* of points, ascending */
 	uint32_t *process; /* of points */
 	uint32_t *position; /* by serial */
 	size_t count;
-	struct critical_edge *edges; /* by `to` */
+	struct critical_edge *edges; /* by the point that they lead to */
 	size_t edge_count, edge_room;
+	/* By point, and one more: its first edge, the one that explains its time. */
+	uint32_t *first_edge;
+	int64_t *latency_ns; /* by process: the shortest time from a launch to its start */
 	bool failed;
 };
+
+/* The least time of an edge that leads to the point. */
+static inline int64_t critical_edge_ns(const struct critical_graph *graph,
+				       const struct critical_edge *edge, uint32_t to)
+{
+	const int64_t apart_ns = graph->ns[to] - graph->ns[edge->from];
+	const int64_t latency_ns = graph->latency_ns[graph->process[to]];
+
+	if (edge->whole)
+		return apart_ns;
+	if (edge->kind != CRITICAL_LAUNCH)
+		return 0;
+	return latency_ns < apart_ns ? latency_ns : apart_ns;
+}
+
+/* Whether an edge leads to the point: the first one explains its time. */
+static inline bool critical_has_edge(const struct critical_graph *graph, uint32_t point)
+{
+	return graph->first_edge[point] < graph->first_edge[point + 1];
+}
 
 enum critical_kind {
 	CRITICAL_KIND_HOST,
@@ -138,17 +169,34 @@ enum critical_kind {
 	CRITICAL_KIND_COLLECTIVE,
 };
 
-/* A row of the path. */
+/* A part of the path that one edge explains, before its names are found. */
 struct critical_piece {
-	int64_t start_ns, duration_ns, win_ns, all_win_ns;
+	int64_t start_ns, duration_ns, win_ns;
 	uint32_t process, thread; /* thread: CRITICAL_NONE if it is a device's */
 	int64_t asked_ns; /* the moment whose zones give function and module */
-	uint32_t name, function, module, zone, queue; /* names; 0: none */
+	uint32_t name, module, zone, queue; /* names; 0: none */
 	uint32_t step;
-	uint32_t edge; /* of the graph */
+	uint32_t point; /* of the graph, at which its edge ends */
 	uint32_t path; /* the first process of those that collectives connect */
 	uint8_t kind;
 	uint8_t word; /* enum critical_word: instead of a name */
+};
+
+/* What many rows have in common. */
+struct critical_label {
+	uint32_t process, thread;
+	uint32_t name, function, module, zone; /* names; 0: none */
+	uint32_t queue; /* a name; of idle time: the device */
+	uint32_t path;
+	uint8_t kind; /* enum critical_kind; of idle time: enum critical_cause */
+	uint8_t word;
+	int64_t all_win_ns; /* -1: not known */
+};
+
+/* A row of the path or of idle time; in sums, `step` is the number of rows. */
+struct critical_span {
+	int64_t start_ns, duration_ns, win_ns;
+	uint32_t label, step, point;
 };
 
 enum critical_word {
@@ -159,8 +207,25 @@ enum critical_word {
 	CRITICAL_UNMARKED,
 };
 
-struct critical_pieces {
-	CRITICAL_LIST(critical_piece, rows);
+enum critical_cause {
+	CRITICAL_CAUSE_DATA,
+	CRITICAL_CAUSE_SYNCHRONISATION,
+	CRITICAL_CAUSE_LAUNCH,
+	CRITICAL_CAUSE_HOST,
+};
+
+/* Rows, and the sums of those with one label. */
+struct critical_table {
+	CRITICAL_LIST(critical_span, rows);
+	CRITICAL_LIST(critical_span, sums);
+	CRITICAL_LIST(critical_label, labels);
+	struct intern index; /* of labels */
+};
+
+struct critical_result {
+	CRITICAL_LIST(critical_piece, pieces); /* until their names are found */
+	struct critical_table path;
+	struct critical_table idle;
 	bool failed; /* no memory */
 	bool too_large; /* more operations or zones than this takes */
 };
@@ -173,17 +238,26 @@ bool critical_load_zones(struct critical_input *input, bool *too_large);
 bool critical_find_handovers(struct critical_input *input);
 /* The thread of a process that has the most zones of those that drive it; CRITICAL_NONE: none. */
 uint32_t critical_main_of(const struct critical_input *input, uint32_t process);
+/* Those of all processes, to be freed; NULL: no memory. */
+uint32_t *critical_find_mains(const struct critical_input *input);
 
 bool critical_make_graph(struct critical_graph *graph, struct critical_input *input);
 void critical_graph_free(struct critical_graph *graph);
 
-/* The paths of all processes, in the order of time. */
+/* The paths of all processes, as pieces in the order of time. */
 bool critical_find_path(struct critical_graph *graph, const struct critical_input *input,
-			struct critical_pieces *out);
-/* Splits pieces of threads by zones, and finds functions and modules. */
-bool critical_name_pieces(const struct critical_input *input, struct critical_pieces *pieces);
+			struct critical_result *out);
+/* Makes rows of the pieces: splits those of threads by zones, and finds functions and modules. */
+bool critical_name_pieces(const struct critical_input *input, struct critical_result *result);
 /* Fills all_win_ns of the costliest names of each path. */
-bool critical_find_wins(const struct critical_graph *graph, struct critical_pieces *pieces);
+bool critical_find_wins(const struct critical_graph *graph, struct critical_table *path);
+/* Idle time of devices on the path. */
+bool critical_find_idle(const struct critical_input *input, struct critical_result *result);
+
+/* The number of a label, which is added if it is new; CRITICAL_NONE: no memory. */
+uint32_t critical_label(struct critical_table *table, const struct critical_label *label);
+bool critical_sum(struct critical_table *table);
+void critical_table_free(struct critical_table *table);
 
 /* The step of a process at a moment; false: none. */
 bool critical_step_at(const struct critical_input *input, uint32_t process, int64_t ns,
@@ -192,7 +266,7 @@ bool critical_step_at(const struct critical_input *input, uint32_t process, int6
 bool critical_steps_of(const struct critical_input *input, uint32_t process, int64_t *from_ns,
 		       int64_t *to_ns);
 
-/* Registers kymo_critical_path(). */
+/* Registers kymo_critical_path(), kymo_critical_idle() and their sums. */
 int critical_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err);
 void critical_fini(struct tables *tables);
 

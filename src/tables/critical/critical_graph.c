@@ -208,32 +208,29 @@ struct sweep {
 	const struct critical_input *input;
 	uint32_t *last_on_thread; /* point */
 	uint32_t *last_of_queue; /* the operation that ended last */
+	uint32_t *first_queue, *next_queue; /* of a process; after a queue */
 	uint32_t *last_of_process; /* the same */
 	uint32_t *last_point; /* of a process */
-	int64_t *latency_ns; /* of launches, by process */
 	uint32_t at; /* the point */
 	size_t first_edge; /* of the point */
 };
 
-static void add_edge(struct sweep *sweep, uint32_t from, int64_t ns, enum critical_edge_kind kind,
+static void add_edge(struct sweep *sweep, uint32_t from, bool whole, enum critical_edge_kind kind,
 		     size_t ref)
 {
 	struct critical_graph *graph = sweep->graph;
 
 	if (from == CRITICAL_NONE || from >= sweep->at || graph->failed)
 		return;
-	if (!grow((void **)&graph->edges, &graph->edge_room, graph->edge_count,
+	if (graph->edge_count >= UINT32_MAX || ref >= CRITICAL_REF_MOST ||
+	    !grow((void **)&graph->edges, &graph->edge_room, graph->edge_count,
 		  sizeof(*graph->edges))) {
 		graph->failed = true;
 		return;
 	}
-	if (ns > graph->ns[sweep->at] - graph->ns[from])
-		ns = graph->ns[sweep->at] - graph->ns[from];
-	graph->edges[graph->edge_count++] = (struct critical_edge){ .ns = ns > 0 ? ns : 0,
-								    .from = from,
-								    .to = sweep->at,
-								    .ref = (uint32_t)ref,
-								    .kind = kind };
+	graph->edges[graph->edge_count++] = (struct critical_edge){
+		.from = from, .ref = (uint32_t)ref & 0x7ffffff, .kind = kind & 15, .whole = whole
+	};
 }
 
 static uint32_t end_of(const struct sweep *sweep, uint32_t op)
@@ -255,8 +252,8 @@ static uint32_t ended_elsewhere(const struct sweep *sweep, const struct critical
 		return CRITICAL_NONE;
 	before = &input->ops.list[other];
 	if (op->start_ns - before->end_ns > JUST_ENDED_NS ||
-	    (has_launch(op) &&
-	     op->start_ns - op->queued_ns <= sweep->latency_ns[queue->process] + LAUNCH_SLACK_NS))
+	    (has_launch(op) && op->start_ns - op->queued_ns <=
+				       sweep->graph->latency_ns[queue->process] + LAUNCH_SLACK_NS))
 		return CRITICAL_NONE;
 	return other;
 }
@@ -264,13 +261,13 @@ static uint32_t ended_elsewhere(const struct sweep *sweep, const struct critical
 static void edges_of_start(struct sweep *sweep, uint32_t index)
 {
 	const struct critical_op *op = &sweep->input->ops.list[index];
-	const struct critical_queue *queue = &sweep->input->queues.list[op->queue];
 
 	if (has_launch(op))
-		add_edge(sweep, sweep->graph->position[op->point + 2],
-			 sweep->latency_ns[queue->process], CRITICAL_LAUNCH, index);
-	add_edge(sweep, end_of(sweep, sweep->last_of_queue[op->queue]), 0, CRITICAL_ORDER, index);
-	add_edge(sweep, end_of(sweep, ended_elsewhere(sweep, op)), 0, CRITICAL_DEPEND, index);
+		add_edge(sweep, sweep->graph->position[op->point + 2], false, CRITICAL_LAUNCH,
+			 index);
+	add_edge(sweep, end_of(sweep, sweep->last_of_queue[op->queue]), false, CRITICAL_ORDER,
+		 index);
+	add_edge(sweep, end_of(sweep, ended_elsewhere(sweep, op)), false, CRITICAL_DEPEND, index);
 }
 
 static bool is_paired(const struct sweep *sweep, uint32_t part)
@@ -285,7 +282,7 @@ static void edge_of_part(struct sweep *sweep, uint32_t index)
 	const uint32_t from =
 		sweep->graph->position[is_paired(sweep, index) ? part->meeting : part->point];
 
-	add_edge(sweep, from, part->end_ns - sweep->graph->ns[from], CRITICAL_MEET, index);
+	add_edge(sweep, from, true, CRITICAL_MEET, index);
 }
 
 static bool same_collective(const struct critical_part *a, const struct critical_part *b)
@@ -300,7 +297,7 @@ static void edges_of_meeting(struct sweep *sweep, uint32_t first)
 
 	for (size_t i = first;
 	     i < sweep->input->parts.count && same_collective(&parts[i], &parts[first]); i++)
-		add_edge(sweep, sweep->graph->position[parts[i].point], 0, CRITICAL_MEET, i);
+		add_edge(sweep, sweep->graph->position[parts[i].point], false, CRITICAL_MEET, i);
 }
 
 static void edges_of_end(struct sweep *sweep, uint32_t index)
@@ -308,8 +305,7 @@ static void edges_of_end(struct sweep *sweep, uint32_t index)
 	const struct critical_op *op = &sweep->input->ops.list[index];
 	const bool meets = is_paired(sweep, op->collective);
 
-	add_edge(sweep, sweep->graph->position[op->point], meets ? 0 : op->end_ns - op->start_ns,
-		 CRITICAL_RUN, index);
+	add_edge(sweep, sweep->graph->position[op->point], !meets, CRITICAL_RUN, index);
 	if (meets)
 		edge_of_part(sweep, op->collective);
 	sweep->last_of_queue[op->queue] = index;
@@ -323,14 +319,14 @@ static void edges_of_wait(struct sweep *sweep, uint32_t index)
 	const struct critical_wait *wait = &input->waits.list[index];
 	const uint32_t process = input->threads.list[wait->thread].process;
 
-	for (size_t i = 0; i < input->queues.count; i++) {
+	for (uint32_t i = sweep->first_queue[process]; i != CRITICAL_NONE;
+	     i = sweep->next_queue[i]) {
 		uint32_t last = sweep->last_of_queue[i];
 
-		if (input->queues.list[i].process != process || last == CRITICAL_NONE ||
-		    (wait->queue != CRITICAL_NONE && wait->queue != i) ||
+		if (last == CRITICAL_NONE || (wait->queue != CRITICAL_NONE && wait->queue != i) ||
 		    input->ops.list[last].end_ns <= wait->start_ns)
 			continue;
-		add_edge(sweep, end_of(sweep, last), 0, CRITICAL_SYNC, index);
+		add_edge(sweep, end_of(sweep, last), false, CRITICAL_SYNC, index);
 	}
 }
 
@@ -351,9 +347,8 @@ static void edge_of_thread(struct sweep *sweep, const struct point *point)
 	uint32_t before = sweep->last_on_thread[point->thread];
 
 	if (before != CRITICAL_NONE)
-		add_edge(sweep, before,
-			 is_idle_before(sweep, point) ? 0 : point->ns - sweep->graph->ns[before],
-			 CRITICAL_HOST, point->thread);
+		add_edge(sweep, before, !is_idle_before(sweep, point), CRITICAL_HOST,
+			 point->thread);
 	sweep->last_on_thread[point->thread] = sweep->at;
 }
 
@@ -365,14 +360,14 @@ static void edges_of_point(struct sweep *sweep, const struct point *point)
 	case OP_START: edges_of_start(sweep, point->ref); break;
 	case OP_END: edges_of_end(sweep, point->ref); break;
 	case OP_RETURN:
-		add_edge(sweep, end_of(sweep, point->ref), 0, CRITICAL_RETURN, point->ref);
+		add_edge(sweep, end_of(sweep, point->ref), false, CRITICAL_RETURN, point->ref);
 		break;
 	case WAIT_END: edges_of_wait(sweep, point->ref); break;
 	case CALL_END: edge_of_part(sweep, point->ref); break;
 	case MEETING: edges_of_meeting(sweep, point->ref); break;
 	case HAND_TO:
-		add_edge(sweep, sweep->graph->position[input->handovers.list[point->ref].point], 0,
-			 CRITICAL_HANDOVER, point->thread);
+		add_edge(sweep, sweep->graph->position[input->handovers.list[point->ref].point],
+			 false, CRITICAL_HANDOVER, point->thread);
 		break;
 	case OP_LAUNCH:
 	case WAIT_START:
@@ -393,11 +388,19 @@ static void edge_of_unknown(struct sweep *sweep, const struct point *point)
 
 	if (sweep->graph->edge_count == sweep->first_edge && before != CRITICAL_NONE) {
 		if (point->thread != CRITICAL_NONE)
-			add_edge(sweep, before, 0, CRITICAL_HOST, point->thread);
+			add_edge(sweep, before, false, CRITICAL_HOST, point->thread);
 		else if (point->what != MEETING)
-			add_edge(sweep, before, 0, CRITICAL_ORDER, point->ref);
+			add_edge(sweep, before, false, CRITICAL_ORDER, point->ref);
 	}
 	sweep->last_point[process] = sweep->at;
+}
+
+static int64_t explained_ns(const struct sweep *sweep, size_t edge)
+{
+	const struct critical_graph *graph = sweep->graph;
+
+	return graph->ns[graph->edges[edge].from] +
+	       critical_edge_ns(graph, &graph->edges[edge], sweep->at);
 }
 
 /* The edge that could not have come later takes all of the time. */
@@ -409,10 +412,9 @@ static void bind_point(struct sweep *sweep)
 	if (best == graph->edge_count)
 		return;
 	for (size_t i = best + 1; i < graph->edge_count; i++)
-		if (graph->ns[graph->edges[i].from] + graph->edges[i].ns >
-		    graph->ns[graph->edges[best].from] + graph->edges[best].ns)
+		if (explained_ns(sweep, i) > explained_ns(sweep, best))
 			best = i;
-	graph->edges[best].ns = graph->ns[sweep->at] - graph->ns[graph->edges[best].from];
+	graph->edges[best].whole = 1;
 	if (best != sweep->first_edge) { /* the first edge of a point is the one that explains it */
 		struct critical_edge other = graph->edges[sweep->first_edge];
 
@@ -429,10 +431,10 @@ static void find_latencies(struct sweep *sweep)
 	const struct critical_input *input = sweep->input;
 
 	for (size_t i = 0; i < input->recording->process_count; i++)
-		sweep->latency_ns[i] = INT64_MAX;
+		sweep->graph->latency_ns[i] = INT64_MAX;
 	for (size_t i = 0; i < input->ops.count; i++) {
 		const struct critical_op *op = &input->ops.list[i];
-		int64_t *latency = &sweep->latency_ns[input->queues.list[op->queue].process];
+		int64_t *latency = &sweep->graph->latency_ns[input->queues.list[op->queue].process];
 
 		if (has_launch(op) && op->start_ns - op->queued_ns < *latency)
 			*latency = op->start_ns - op->queued_ns;
@@ -458,22 +460,37 @@ static bool sweep_init(struct sweep *sweep, struct critical_graph *graph,
 		.input = input,
 		.last_on_thread = make_nones(input->threads.count),
 		.last_of_queue = make_nones(input->queues.count),
+		.first_queue = make_nones(input->recording->process_count),
+		.next_queue = make_nones(input->queues.count),
 		.last_of_process = make_nones(input->recording->process_count),
 		.last_point = make_nones(input->recording->process_count),
-		.latency_ns = malloc((input->recording->process_count + 1) *
-				     sizeof(*sweep->latency_ns)),
 	};
-	return sweep->last_on_thread && sweep->last_of_queue && sweep->last_of_process &&
-	       sweep->last_point && sweep->latency_ns;
+	graph->latency_ns = malloc((input->recording->process_count + 1) *
+				   sizeof(*graph->latency_ns));
+	graph->first_edge = malloc((graph->count + 1) * sizeof(*graph->first_edge));
+	return sweep->last_on_thread && sweep->last_of_queue && sweep->first_queue &&
+	       sweep->next_queue && sweep->last_of_process && sweep->last_point &&
+	       graph->latency_ns && graph->first_edge;
+}
+
+static void list_queues(struct sweep *sweep)
+{
+	for (size_t i = sweep->input->queues.count; i-- > 0;) {
+		uint32_t *first = &sweep->first_queue[sweep->input->queues.list[i].process];
+
+		sweep->next_queue[i] = *first;
+		*first = (uint32_t)i;
+	}
 }
 
 static void sweep_fini(struct sweep *sweep)
 {
 	free(sweep->last_on_thread);
 	free(sweep->last_of_queue);
+	free(sweep->first_queue);
+	free(sweep->next_queue);
 	free(sweep->last_of_process);
 	free(sweep->last_point);
-	free(sweep->latency_ns);
 }
 
 bool critical_make_graph(struct critical_graph *graph, struct critical_input *input)
@@ -483,16 +500,21 @@ bool critical_make_graph(struct critical_graph *graph, struct critical_input *in
 	bool ok = critical_find_handovers(input) && place_points(graph, input, &points) &&
 		  sweep_init(&sweep, graph, input);
 
-	if (ok)
+	if (ok) {
+		list_queues(&sweep);
 		find_latencies(&sweep);
+	}
 	for (size_t i = 0; ok && i < points.count; i++) {
 		sweep.at = (uint32_t)i;
 		sweep.first_edge = graph->edge_count;
+		graph->first_edge[i] = (uint32_t)graph->edge_count;
 		edges_of_point(&sweep, &points.list[i]);
 		edge_of_unknown(&sweep, &points.list[i]);
 		bind_point(&sweep);
 		ok = !graph->failed;
 	}
+	if (ok)
+		graph->first_edge[graph->count] = (uint32_t)graph->edge_count;
 	free(points.list);
 	sweep_fini(&sweep);
 	return ok;
@@ -504,4 +526,6 @@ void critical_graph_free(struct critical_graph *graph)
 	free(graph->process);
 	free(graph->position);
 	free(graph->edges);
+	free(graph->first_edge);
+	free(graph->latency_ns);
 }

@@ -36,13 +36,23 @@ struct label {
 	uint8_t kind, word;
 };
 
-struct namer {
-	const struct critical_input *input;
-	uint8_t *classes; /* by name */
+/* The zones of a thread that are open at a moment, which only moves on. */
+struct cursor {
 	CRITICAL_LIST(open_zone, open);
 	uint32_t thread;
 	size_t next; /* zone */
-	CRITICAL_LIST(critical_piece, made);
+};
+
+struct namer {
+	const struct critical_input *input;
+	uint8_t *classes; /* by name */
+	uint32_t *mains; /* by process: its main thread */
+	struct cursor own; /* the thread of the piece */
+	struct cursor main; /* the main thread of its process */
+	struct critical_table *out;
+	/* Of the last row, before the main thread was asked: */
+	struct label last;
+	uint32_t last_point;
 };
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -88,10 +98,10 @@ static enum name_class critical_class_of(struct namer *namer, uint32_t name)
 
 /* ---- open zones ---------------------------------------------------------------------------- */
 
-static void describe_open(struct namer *namer, size_t at)
+static void describe_open(struct namer *namer, struct cursor *cursor, size_t at)
 {
-	struct open_zone *zone = &namer->open.list[at];
-	const struct open_zone *outer = at ? &namer->open.list[at - 1] : NULL;
+	struct open_zone *zone = &cursor->open.list[at];
+	const struct open_zone *outer = at ? &cursor->open.list[at - 1] : NULL;
 	const enum name_class class = critical_class_of(namer, zone->name);
 
 	zone->outer_op = outer ? outer->outer_op : 0;
@@ -108,72 +118,79 @@ static void describe_open(struct namer *namer, size_t at)
 		zone->function = zone->name;
 }
 
-static bool open_zone(struct namer *namer, const struct critical_zone *zone)
+static bool open_zone(struct namer *namer, struct cursor *cursor, const struct critical_zone *zone)
 {
-	if (!grow((void **)&namer->open.list, &namer->open.room, namer->open.count,
-		  sizeof(*namer->open.list)))
+	if (!grow((void **)&cursor->open.list, &cursor->open.room, cursor->open.count,
+		  sizeof(*cursor->open.list)))
 		return false;
-	namer->open.list[namer->open.count] = (struct open_zone){ .end_ns = zone->end_ns,
-								  .name = zone->name };
-	describe_open(namer, namer->open.count++);
+	cursor->open.list[cursor->open.count] = (struct open_zone){ .end_ns = zone->end_ns,
+								    .name = zone->name };
+	describe_open(namer, cursor, cursor->open.count++);
 	return true;
 }
 
 /* Zones of one thread may overlap without nesting, in traces. */
-static void close_until(struct namer *namer, int64_t ns)
+static void close_until(struct namer *namer, struct cursor *cursor, int64_t ns)
 {
 	size_t kept = 0;
 
-	while (namer->open.count && namer->open.list[namer->open.count - 1].end_ns <= ns)
-		namer->open.count--;
-	while (kept < namer->open.count && namer->open.list[kept].end_ns > ns)
+	while (cursor->open.count && cursor->open.list[cursor->open.count - 1].end_ns <= ns)
+		cursor->open.count--;
+	while (kept < cursor->open.count && cursor->open.list[kept].end_ns > ns)
 		kept++;
-	for (size_t i = kept; i < namer->open.count; i++)
-		if (namer->open.list[i].end_ns > ns) {
-			namer->open.list[kept] = namer->open.list[i];
-			describe_open(namer, kept++);
+	for (size_t i = kept; i < cursor->open.count; i++)
+		if (cursor->open.list[i].end_ns > ns) {
+			cursor->open.list[kept] = cursor->open.list[i];
+			describe_open(namer, cursor, kept++);
 		}
-	namer->open.count = kept;
+	cursor->open.count = kept;
 }
 
-static const struct critical_zone *next_zone(const struct namer *namer)
+static const struct critical_zone *next_zone(const struct namer *namer, const struct cursor *cursor)
 {
-	const struct critical_thread *thread = &namer->input->threads.list[namer->thread];
+	const struct critical_thread *thread = &namer->input->threads.list[cursor->thread];
 
-	return namer->next < (size_t)thread->first + thread->zone_count
-		       ? &namer->input->zones.list[namer->next]
+	return cursor->next < (size_t)thread->first + thread->zone_count
+		       ? &namer->input->zones.list[cursor->next]
 		       : NULL;
 }
 
+static void cursor_enter(const struct namer *namer, struct cursor *cursor, uint32_t thread)
+{
+	cursor->thread = thread;
+	cursor->next = namer->input->threads.list[thread].first;
+	cursor->open.count = 0;
+}
+
 /* Opens and closes zones up to a moment. */
-static bool critical_advance(struct namer *namer, int64_t ns)
+static bool critical_advance(struct namer *namer, struct cursor *cursor, int64_t ns)
 {
 	const struct critical_zone *zone;
 
-	while ((zone = next_zone(namer)) && zone->start_ns <= ns) {
-		namer->next++;
+	while ((zone = next_zone(namer, cursor)) && zone->start_ns <= ns) {
+		cursor->next++;
 		if (zone->end_ns <= ns)
 			continue;
-		close_until(namer, zone->start_ns);
-		if (!open_zone(namer, zone))
+		close_until(namer, cursor, zone->start_ns);
+		if (!open_zone(namer, cursor, zone))
 			return false;
 	}
-	close_until(namer, ns);
+	close_until(namer, cursor, ns);
 	return true;
 }
 
 /* The next moment at which a zone begins or ends. */
-static int64_t next_change(const struct namer *namer)
+static int64_t next_change(const struct namer *namer, const struct cursor *cursor)
 {
-	const struct critical_zone *zone = next_zone(namer);
+	const struct critical_zone *zone = next_zone(namer, cursor);
 	int64_t ns = zone ? zone->start_ns : INT64_MAX;
 
-	for (size_t i = 0; i < namer->open.count; i++) {
+	for (size_t i = 0; i < cursor->open.count; i++) {
 		/* Usually the innermost ends first. */
-		const int64_t end_ns = namer->open.list[namer->open.count - 1 - i].end_ns;
+		const int64_t end_ns = cursor->open.list[cursor->open.count - 1 - i].end_ns;
 
 		ns = end_ns < ns ? end_ns : ns;
-		if (i && end_ns >= namer->open.list[namer->open.count - i].end_ns)
+		if (i && end_ns >= cursor->open.list[cursor->open.count - i].end_ns)
 			break;
 	}
 	return ns;
@@ -200,51 +217,93 @@ static void label_zone(struct namer *namer, const struct open_zone *zone, struct
 static struct label label_now(struct namer *namer)
 {
 	struct label label = { .kind = CRITICAL_KIND_HOST, .word = CRITICAL_UNMARKED };
-	size_t at = namer->open.count;
+	const struct open_zone *open = namer->own.open.list;
+	size_t at = namer->own.open.count;
 
-	while (at && critical_class_of(namer, namer->open.list[at - 1].name) == CLASS_STEP)
+	while (at && critical_class_of(namer, open[at - 1].name) == CLASS_STEP)
 		at--; /* a step says nothing about what is done in it */
 	if (!at)
 		return label;
 	label.word = CRITICAL_NAMED;
-	label.name = namer->open.list[at - 1].name;
-	label_zone(namer, &namer->open.list[at - 1], &label);
+	label.name = open[at - 1].name;
+	label_zone(namer, &open[at - 1], &label);
 	return label;
 }
 
-static bool critical_same_label(const struct critical_piece *piece, const struct label *label)
+static bool critical_same_label(const struct label *a, const struct label *b)
 {
-	return piece->name == label->name && piece->kind == label->kind &&
-	       piece->function == label->function && piece->module == label->module &&
-	       piece->zone == label->zone && piece->word == label->word;
+	return a->name == b->name && a->kind == b->kind && a->function == b->function &&
+	       a->module == b->module && a->zone == b->zone && a->word == b->word;
 }
 
-/* ---- pieces -------------------------------------------------------------------------------- */
+/* Backward runs on a thread without Python: its function is the one of the main thread. */
+static bool ask_main(struct namer *namer, const struct critical_piece *piece, int64_t ns,
+		     uint32_t *function)
+{
+	const uint32_t main = namer->mains[piece->process];
+
+	if (*function || piece->thread == CRITICAL_NONE || main == CRITICAL_NONE ||
+	    main == piece->thread || !namer->input->threads.list[main].zone_count)
+		return true;
+	if (namer->main.thread != main)
+		cursor_enter(namer, &namer->main, main);
+	if (!critical_advance(namer, &namer->main, ns))
+		return false;
+	if (namer->main.open.count)
+		*function = namer->main.open.list[namer->main.open.count - 1].function;
+	return true;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+static bool add_row(struct namer *namer, const struct critical_piece *piece, int64_t from_ns,
+		    int64_t to_ns, const struct label *label)
+{
+	struct critical_table *out = namer->out;
+	struct critical_label whole = { .process = piece->process,
+					.thread = piece->thread,
+					.name = label->name,
+					.function = label->function,
+					.module = label->module,
+					.zone = label->zone,
+					.queue = piece->queue,
+					.path = piece->path,
+					.kind = label->kind,
+					.word = label->word,
+					.all_win_ns = -1 };
+	const int64_t asked_ns = piece->asked_ns != INT64_MIN ? piece->asked_ns : from_ns;
+	uint32_t number;
+
+	if (!ask_main(namer, piece, asked_ns, &whole.function))
+		return false;
+	number = critical_label(out, &whole);
+	if (number == CRITICAL_NONE || !grow((void **)&out->rows.list, &out->rows.room,
+					     out->rows.count, sizeof(*out->rows.list)))
+		return false;
+	out->rows.list[out->rows.count++] = (struct critical_span){ .start_ns = from_ns,
+								    .duration_ns = to_ns - from_ns,
+								    .label = number,
+								    .step = piece->step,
+								    .point = piece->point };
+	namer->last = *label;
+	namer->last_point = piece->point;
+	return true;
+}
 
 static bool add_part(struct namer *namer, const struct critical_piece *whole, int64_t from_ns,
 		     int64_t to_ns, const struct label *label)
 {
-	struct critical_piece *last = namer->made.count ? &namer->made.list[namer->made.count - 1]
-							: NULL;
-	struct critical_piece piece = *whole;
+	struct critical_table *out = namer->out;
+	struct critical_span *last;
 
-	if (last && last->edge == whole->edge && critical_same_label(last, label)) {
+	if (out->rows.count && namer->last_point == whole->point &&
+	    critical_same_label(&namer->last, label)) {
+		last = &out->rows.list[out->rows.count - 1];
 		last->duration_ns = to_ns - last->start_ns;
-	} else {
-		if (!grow((void **)&namer->made.list, &namer->made.room, namer->made.count,
-			  sizeof(piece)))
-			return false;
-		piece.start_ns = from_ns;
-		piece.duration_ns = to_ns - from_ns;
-		piece.name = label->name;
-		piece.kind = label->kind;
-		piece.function = label->function;
-		piece.module = label->module;
-		piece.zone = label->zone;
-		piece.word = label->word;
-		namer->made.list[namer->made.count++] = piece;
-		last = &namer->made.list[namer->made.count - 1];
+	} else if (!add_row(namer, whole, from_ns, to_ns, label)) {
+		return false;
 	}
+	last = &out->rows.list[out->rows.count - 1];
 	last->win_ns = whole->win_ns < last->duration_ns ? whole->win_ns : last->duration_ns;
 	return true;
 }
@@ -256,9 +315,9 @@ static bool split_piece(struct namer *namer, const struct critical_piece *piece)
 	for (int64_t at = piece->start_ns, next; at < end_ns; at = next) {
 		struct label label;
 
-		if (!critical_advance(namer, at))
+		if (!critical_advance(namer, &namer->own, at))
 			return false;
-		next = next_change(namer);
+		next = next_change(namer, &namer->own);
 		next = next > end_ns || next <= at ? end_ns : next;
 		label = label_now(namer);
 		if (!add_part(namer, piece, at, next, &label))
@@ -267,23 +326,45 @@ static bool split_piece(struct namer *namer, const struct critical_piece *piece)
 	return true;
 }
 
+/* A row of its own; its launch, if that is known, gives function and module. */
 static bool ask_piece(struct namer *namer, const struct critical_piece *piece)
 {
-	struct critical_piece named = *piece;
+	struct label label = { .name = piece->name,
+			       .zone = piece->zone,
+			       .module = piece->module,
+			       .kind = piece->kind,
+			       .word = piece->word };
+	const struct cursor *own = &namer->own;
 
-	if (!critical_advance(namer, piece->asked_ns) ||
-	    !grow((void **)&namer->made.list, &namer->made.room, namer->made.count, sizeof(named)))
+	if (piece->thread != CRITICAL_NONE &&
+	    !critical_advance(namer, &namer->own, piece->asked_ns))
 		return false;
-	if (namer->open.count) {
-		const struct open_zone *zone = &namer->open.list[namer->open.count - 1];
+	if (piece->thread != CRITICAL_NONE && own->open.count) {
+		const struct open_zone *zone = &own->open.list[own->open.count - 1];
 
-		named.function = zone->function;
-		named.module = zone->module ? zone->module : piece->module;
-		named.zone = piece->zone ? piece->zone : zone->outer_op;
+		label.function = zone->function;
+		label.module = zone->module ? zone->module : piece->module;
+		label.zone = piece->zone ? piece->zone : zone->outer_op;
 	}
-	namer->made.list[namer->made.count++] = named;
+	if (!add_row(namer, piece, piece->start_ns, piece->start_ns + piece->duration_ns, &label))
+		return false;
+	namer->out->rows.list[namer->out->rows.count - 1].win_ns = piece->win_ns;
+	namer->last_point = CRITICAL_NONE; /* nothing is joined with it */
 	return true;
 }
+
+static bool name_piece(struct namer *namer, const struct critical_piece *piece)
+{
+	if (piece->thread != CRITICAL_NONE && piece->thread != namer->own.thread) {
+		cursor_enter(namer, &namer->own, piece->thread);
+		namer->main.thread = CRITICAL_NONE; /* the moments begin again */
+	}
+	return piece->thread != CRITICAL_NONE && piece->asked_ns == INT64_MIN
+		       ? split_piece(namer, piece)
+		       : ask_piece(namer, piece);
+}
+
+/* ---- order --------------------------------------------------------------------------------- */
 
 static int64_t moment_of(const struct critical_piece *piece)
 {
@@ -300,117 +381,45 @@ static int compare_moments(const void *left, const void *right)
 		return moment_of(a) < moment_of(b) ? -1 : 1;
 	if ((a->asked_ns == INT64_MIN) != (b->asked_ns == INT64_MIN))
 		return a->asked_ns == INT64_MIN ? 1 : -1; /* splitting goes beyond the moment */
-	return a->edge < b->edge ? -1 : a->edge > b->edge;
+	return a->point < b->point ? -1 : a->point > b->point;
 }
 
-static int compare_back(const void *left, const void *right)
+static int compare_back(const void *left, const void *right, void *context)
 {
-	const struct critical_piece *a = left, *b = right;
+	const struct critical_label *labels = ((struct critical_table *)context)->labels.list;
+	const struct critical_span *a = left, *b = right;
 
-	if (a->path != b->path)
-		return a->path < b->path ? -1 : 1;
-	if (a->edge != b->edge)
-		return a->edge < b->edge ? -1 : 1;
+	if (labels[a->label].path != labels[b->label].path)
+		return labels[a->label].path < labels[b->label].path ? -1 : 1;
+	if (a->point != b->point)
+		return a->point < b->point ? -1 : 1;
 	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-static bool name_piece(struct namer *namer, const struct critical_piece *piece)
+bool critical_name_pieces(const struct critical_input *input, struct critical_result *result)
 {
-	if (piece->thread == CRITICAL_NONE) { /* its launch is not known */
-		if (!grow((void **)&namer->made.list, &namer->made.room, namer->made.count,
-			  sizeof(*piece)))
-			return false;
-		namer->made.list[namer->made.count++] = *piece;
-		return true;
-	}
-	if (piece->thread != namer->thread) {
-		namer->thread = piece->thread;
-		namer->next = namer->input->threads.list[piece->thread].first;
-		namer->open.count = 0;
-	}
-	return piece->asked_ns == INT64_MIN ? split_piece(namer, piece) : ask_piece(namer, piece);
-}
-
-/* ---- functions of the main thread ---------------------------------------------------------- */
-
-/* Backward runs on a thread without Python: its function is the one of the main thread. */
-static bool needs_main(const struct critical_input *input, const struct critical_piece *piece,
-		       const uint32_t *mains)
-{
-	const uint32_t main = mains[piece->process];
-
-	return !piece->function && piece->thread != CRITICAL_NONE && main != CRITICAL_NONE &&
-	       main != piece->thread && input->threads.list[main].zone_count;
-}
-
-static bool ask_main(struct namer *namer, struct critical_piece *piece, uint32_t main)
-{
-	if (namer->thread != main) {
-		namer->thread = main;
-		namer->next = namer->input->threads.list[main].first;
-		namer->open.count = 0;
-	}
-	if (!critical_advance(namer, moment_of(piece)))
-		return false;
-	if (namer->open.count)
-		piece->function = namer->open.list[namer->open.count - 1].function;
-	return true;
-}
-
-static int compare_process_moments(const void *left, const void *right)
-{
-	const struct critical_piece *a = left, *b = right;
-
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return moment_of(a) < moment_of(b) ? -1 : moment_of(a) > moment_of(b);
-}
-
-static bool name_by_mains(struct namer *namer)
-{
-	const struct critical_input *input = namer->input;
-	const size_t processes = input->recording->process_count;
-	uint32_t *mains = malloc((processes + 1) * sizeof(*mains));
-	bool ok = mains != NULL;
-
-	for (uint32_t i = 0; ok && i < processes; i++)
-		mains[i] = critical_main_of(input, i);
-	if (ok && namer->made.count)
-		qsort(namer->made.list, namer->made.count, sizeof(*namer->made.list),
-		      compare_process_moments);
-	namer->thread = CRITICAL_NONE;
-	for (size_t i = 0; ok && i < namer->made.count; i++)
-		if (needs_main(input, &namer->made.list[i], mains))
-			ok = ask_main(namer, &namer->made.list[i],
-				      mains[namer->made.list[i].process]);
-	free(mains);
-	return ok;
-}
-
-bool critical_name_pieces(const struct critical_input *input, struct critical_pieces *pieces)
-{
-	struct namer namer = { .input = input, .thread = CRITICAL_NONE };
+	struct namer namer = { .input = input,
+			       .out = &result->path,
+			       .own.thread = CRITICAL_NONE,
+			       .main.thread = CRITICAL_NONE,
+			       .last_point = CRITICAL_NONE };
 	bool ok;
 
-	if (!pieces->rows.count)
+	if (!result->pieces.count)
 		return true;
 	namer.classes = calloc(input->recording->name_count + 1, 1);
-	ok = namer.classes != NULL;
-	qsort(pieces->rows.list, pieces->rows.count, sizeof(*pieces->rows.list), compare_moments);
-	for (size_t i = 0; ok && i < pieces->rows.count; i++)
-		ok = name_piece(&namer, &pieces->rows.list[i]);
-	ok = ok && name_by_mains(&namer);
-	if (ok && namer.made.count)
-		qsort(namer.made.list, namer.made.count, sizeof(*namer.made.list), compare_back);
-	if (ok) {
-		free(pieces->rows.list);
-		pieces->rows.list = namer.made.list;
-		pieces->rows.count = namer.made.count;
-		pieces->rows.room = namer.made.room;
-		namer.made.list = NULL;
-	}
-	free(namer.made.list);
-	free(namer.open.list);
+	namer.mains = critical_find_mains(input);
+	ok = namer.classes && namer.mains;
+	qsort(result->pieces.list, result->pieces.count, sizeof(*result->pieces.list),
+	      compare_moments);
+	for (size_t i = 0; ok && i < result->pieces.count; i++)
+		ok = name_piece(&namer, &result->pieces.list[i]);
+	if (ok && namer.out->rows.count)
+		qsort_r(namer.out->rows.list, namer.out->rows.count, sizeof(*namer.out->rows.list),
+			compare_back, namer.out);
+	free(namer.own.open.list);
+	free(namer.main.open.list);
 	free(namer.classes);
+	free(namer.mains);
 	return ok;
 }

@@ -205,18 +205,33 @@ bool critical_step_at(const struct critical_input *input, uint32_t process, int6
 bool critical_steps_of(const struct critical_input *input, uint32_t process, int64_t *from_ns,
 		       int64_t *to_ns)
 {
-	bool any = false;
+	const struct critical_range *range = input->ranges ? &input->ranges[process] : NULL;
 
+	if (!range || range->to_ns < range->from_ns)
+		return false;
+	*from_ns = range->from_ns;
+	*to_ns = range->to_ns;
+	return true;
+}
+
+/* Once: it is asked for every piece of the path that is in no step. */
+static bool find_ranges(struct critical_input *input)
+{
+	const size_t processes = input->recording->process_count;
+
+	input->ranges = malloc((processes + 1) * sizeof(*input->ranges));
+	if (!input->ranges)
+		return false;
+	for (size_t i = 0; i < processes; i++)
+		input->ranges[i] = (struct critical_range){ INT64_MAX, INT64_MIN };
 	for (size_t i = 0; i < input->steps.count; i++) {
 		const struct critical_step *step = &input->steps.list[i];
+		struct critical_range *range = &input->ranges[step->process];
 
-		if (step->process != process)
-			continue;
-		*from_ns = any ? *from_ns : step->start_ns;
-		*to_ns = any && *to_ns > step->end_ns ? *to_ns : step->end_ns;
-		any = true;
+		range->from_ns = step->start_ns < range->from_ns ? step->start_ns : range->from_ns;
+		range->to_ns = step->end_ns > range->to_ns ? step->end_ns : range->to_ns;
 	}
-	return any;
+	return true;
 }
 
 /* ---- collectives --------------------------------------------------------------------------- */
@@ -459,7 +474,7 @@ bool critical_load(struct critical_input *input, const struct recording *recordi
 		return false;
 	sort_rows(input);
 	join_parts(input);
-	return critical_load_zones(input, too_large);
+	return find_ranges(input) && critical_load_zones(input, too_large);
 }
 
 void critical_input_free(struct critical_input *input)
@@ -472,5 +487,6 @@ void critical_input_free(struct critical_input *input)
 	free(input->parts.list);
 	free(input->zones.list);
 	free(input->handovers.list);
+	free(input->ranges);
 	free(input->thread_of);
 }

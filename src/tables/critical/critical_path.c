@@ -5,8 +5,9 @@
  * the longest path that avoids the edge. Points are in topological order, so that every such path
  * crosses the cut behind the edge's first point by exactly one other edge (u, v), and is as long as
  * the longest path to u, the edge and the longest path from v. The longest path to u is its time,
- * since every point has an edge that explains it; those from v are computed once, backwards. Cuts
- * are visited from the last to the first, with the edges across each in a heap.
+ * since every point has an edge that explains it; those from v are computed once, backwards. An
+ * edge crosses the cuts of the edges of the path that begin in [u, v): a range of them, of which a
+ * tree keeps the largest time.
  */
 #include "tables/critical/critical.h"
 
@@ -19,24 +20,24 @@
 #define UNREACHED INT64_MIN
 #define LATE_NS 1000000
 
-struct crossing {
-	int64_t until_ns; /* end of the longest path over it */
-	uint32_t from;
+/* The path of a group of processes, from its first point to its last. Its edge number i begins at
+   points[i] and ends at points[i + 1]. */
+struct path {
+	uint32_t *points;
+	uint32_t edges;
+	int64_t *around_ns; /* a tree over the edges: the end of the longest path around each */
 };
 
 struct finder {
 	struct critical_graph *graph;
 	const struct critical_input *input;
-	struct critical_pieces *out;
+	struct critical_result *out;
 	uint32_t *group_of; /* process -> the least process that collectives connect it with */
 	uint32_t *last; /* by process: the point at which its path would end */
 	uint32_t *end; /* by group: the last of these */
+	struct path *paths; /* by group */
 	int64_t *rest_ns; /* by point: the longest path to the end of its group */
-	size_t *first_edge; /* by point: the edge that explains it; SIZE_MAX: none */
-	bool *on_path; /* by point */
-	uint32_t *order; /* edges by group */
-	size_t *group_edges; /* by group: its first in `order` */
-	CRITICAL_LIST(crossing, heap);
+	bool *on_path; /* by point: an edge of a path leads to it */
 	bool failed;
 };
 
@@ -55,15 +56,16 @@ static void join_groups(struct finder *finder)
 
 	for (size_t i = 0; i < finder->input->recording->process_count; i++)
 		finder->group_of[i] = (uint32_t)i;
-	for (size_t i = 0; i < graph->edge_count; i++) {
-		uint32_t a, b;
+	for (size_t to = 0; to < graph->count; to++)
+		for (size_t i = graph->first_edge[to]; i < graph->first_edge[to + 1]; i++) {
+			uint32_t a, b;
 
-		if (graph->edges[i].kind != CRITICAL_MEET)
-			continue;
-		a = group_find(finder->group_of, graph->process[graph->edges[i].from]);
-		b = group_find(finder->group_of, graph->process[graph->edges[i].to]);
-		finder->group_of[a > b ? a : b] = a > b ? b : a;
-	}
+			if (graph->edges[i].kind != CRITICAL_MEET)
+				continue;
+			a = group_find(finder->group_of, graph->process[graph->edges[i].from]);
+			b = group_find(finder->group_of, graph->process[to]);
+			finder->group_of[a > b ? a : b] = a > b ? b : a;
+		}
 	for (size_t i = 0; i < finder->input->recording->process_count; i++)
 		finder->group_of[i] = group_find(finder->group_of, (uint32_t)i);
 }
@@ -110,105 +112,126 @@ static void find_rests(struct finder *finder)
 	for (size_t i = 0; i < finder->input->recording->process_count; i++)
 		if (finder->end[i] != CRITICAL_NONE)
 			finder->rest_ns[finder->end[i]] = 0;
-	for (size_t i = graph->edge_count; i-- > 0;) {
-		const struct critical_edge *edge = &graph->edges[i];
-		int64_t *rest = &finder->rest_ns[edge->from];
-
-		finder->first_edge[edge->to] = i;
-		if (finder->rest_ns[edge->to] != UNREACHED &&
-		    finder->rest_ns[edge->to] + edge->ns > *rest)
-			*rest = finder->rest_ns[edge->to] + edge->ns;
-	}
-}
-
-/* ---- wins ---------------------------------------------------------------------------------- */
-
-static void heap_push(struct finder *finder, struct crossing one)
-{
-	size_t at = finder->heap.count, up;
-
-	if (!grow((void **)&finder->heap.list, &finder->heap.room, at, sizeof(one))) {
-		finder->failed = true;
-		return;
-	}
-	finder->heap.count++;
-	for (; at; at = up) {
-		up = (at - 1) / 2;
-		if (finder->heap.list[up].until_ns >= one.until_ns)
-			break;
-		finder->heap.list[at] = finder->heap.list[up];
-	}
-	finder->heap.list[at] = one;
-}
-
-static void heap_pop(struct finder *finder)
-{
-	struct crossing *list = finder->heap.list, last = list[--finder->heap.count];
-	size_t at = 0, down;
-
-	for (; (down = at * 2 + 1) < finder->heap.count; at = down) {
-		if (down + 1 < finder->heap.count && list[down + 1].until_ns > list[down].until_ns)
-			down++;
-		if (list[down].until_ns <= last.until_ns)
-			break;
-		list[at] = list[down];
-	}
-	list[at] = last;
-}
-
-/* The end of the longest path that crosses the cut behind `from` elsewhere. */
-static int64_t longest_around(struct finder *finder, uint32_t from)
-{
-	while (finder->heap.count && finder->heap.list[0].from > from)
-		heap_pop(finder);
-	return finder->heap.count ? finder->heap.list[0].until_ns : INT64_MIN;
-}
-
-static bool is_on_path(const struct finder *finder, size_t edge)
-{
-	const uint32_t to = finder->graph->edges[edge].to;
-
-	return finder->on_path[to] && finder->first_edge[to] == edge;
-}
-
-/* Edges of a group, and the points without one, that lie behind a cut and have not been taken. */
-struct behind {
-	size_t edge, point; /* all from there on are taken */
-	const uint32_t *order; /* of edges */
-	size_t first; /* of the group in `order` */
-};
-
-static void push_edges(struct finder *finder, struct behind *behind, uint32_t from)
-{
-	const struct critical_graph *graph = finder->graph;
-
-	for (; behind->edge > behind->first; behind->edge--) {
-		const uint32_t index = behind->order[behind->edge - 1];
-		const struct critical_edge *edge = &graph->edges[index];
-
-		if (edge->to <= from)
-			break;
-		if (finder->rest_ns[edge->to] == UNREACHED || is_on_path(finder, index))
+	for (uint32_t to = (uint32_t)graph->count; to-- > 0;) {
+		if (finder->rest_ns[to] == UNREACHED)
 			continue;
-		heap_push(finder, (struct crossing){ graph->ns[edge->from] + edge->ns +
-							     finder->rest_ns[edge->to],
-						     edge->from });
+		for (size_t i = graph->first_edge[to]; i < graph->first_edge[to + 1]; i++) {
+			const struct critical_edge *edge = &graph->edges[i];
+			const int64_t ns = finder->rest_ns[to] + critical_edge_ns(graph, edge, to);
+
+			if (ns > finder->rest_ns[edge->from])
+				finder->rest_ns[edge->from] = ns;
+		}
 	}
 }
 
-/* The first point of a process stays where it is: it bounds every cut before it. */
-static void push_firsts(struct finder *finder, struct behind *behind, uint32_t from, uint32_t group)
+/* ---- paths --------------------------------------------------------------------------------- */
+
+static uint32_t point_before(const struct critical_graph *graph, uint32_t point)
+{
+	return graph->edges[graph->first_edge[point]].from;
+}
+
+/* Backwards from the end of the group, by the edges that explain. */
+static bool trace_path(struct finder *finder, uint32_t group)
+{
+	const struct critical_graph *graph = finder->graph;
+	struct path *path = &finder->paths[group];
+	const uint32_t end = finder->end[group];
+	uint32_t at = end, left;
+
+	for (; critical_has_edge(graph, at); at = point_before(graph, at))
+		path->edges++;
+	path->points = malloc(((size_t)path->edges + 1) * sizeof(*path->points));
+	path->around_ns = malloc(((size_t)path->edges * 2 + 1) * sizeof(*path->around_ns));
+	if (!path->points || !path->around_ns)
+		return false;
+	for (size_t i = 0; i <= (size_t)path->edges * 2; i++)
+		path->around_ns[i] = UNREACHED;
+	at = end;
+	for (left = path->edges; left; at = point_before(graph, at)) {
+		path->points[left--] = at;
+		finder->on_path[at] = true;
+	}
+	path->points[0] = at;
+	return true;
+}
+
+/* The first edge of the path that begins at the point or after it. */
+static uint32_t edge_from(const struct path *path, uint32_t point)
+{
+	uint32_t low = 0, high = path->edges;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (path->points[middle] < point)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void raise_to(int64_t *ns, int64_t to_ns)
+{
+	*ns = to_ns > *ns ? to_ns : *ns;
+}
+
+/* A way that ends at until_ns goes around the edges [from, to) of the path. Leaves of the tree are
+   its second half; a node holds for all leaves below it. */
+static void go_around(struct path *path, uint32_t from, uint32_t to, int64_t until_ns)
+{
+	size_t low = (size_t)from + path->edges, high = (size_t)to + path->edges;
+
+	for (; low < high; low /= 2, high /= 2) {
+		if (low & 1)
+			raise_to(&path->around_ns[low++], until_ns);
+		if (high & 1)
+			raise_to(&path->around_ns[--high], until_ns);
+	}
+}
+
+static int64_t longest_around(const struct path *path, uint32_t edge)
+{
+	int64_t ns = UNREACHED;
+
+	for (size_t at = (size_t)edge + path->edges; at; at /= 2)
+		raise_to(&ns, path->around_ns[at]);
+	return ns;
+}
+
+/* The edges to a point that are not on the path. The first point of a process stays where it is:
+   it bounds every cut before it. */
+static void go_around_point(struct finder *finder, struct path *path, uint32_t to)
+{
+	const struct critical_graph *graph = finder->graph;
+	const uint32_t until = edge_from(path, to);
+
+	if (!critical_has_edge(graph, to))
+		go_around(path, 0, until, graph->ns[to] + finder->rest_ns[to]);
+	for (size_t i = graph->first_edge[to]; i < graph->first_edge[to + 1]; i++) {
+		const struct critical_edge *edge = &graph->edges[i];
+
+		if (i != graph->first_edge[to] || !finder->on_path[to])
+			go_around(path, edge_from(path, edge->from), until,
+				  graph->ns[edge->from] + critical_edge_ns(graph, edge, to) +
+					  finder->rest_ns[to]);
+	}
+}
+
+static bool find_paths(struct finder *finder)
 {
 	const struct critical_graph *graph = finder->graph;
 
-	for (; behind->point && behind->point - 1 > from; behind->point--) {
-		const size_t point = behind->point - 1;
-
-		if (finder->first_edge[point] == SIZE_MAX && finder->rest_ns[point] != UNREACHED &&
-		    finder->group_of[graph->process[point]] == group)
-			heap_push(finder, (struct crossing){
-						  graph->ns[point] + finder->rest_ns[point], 0 });
-	}
+	for (uint32_t i = 0; i < finder->input->recording->process_count; i++)
+		if (finder->end[i] != CRITICAL_NONE && !trace_path(finder, i))
+			return false;
+	for (uint32_t to = 0; to < graph->count; to++)
+		if (finder->rest_ns[to] != UNREACHED)
+			go_around_point(finder,
+					&finder->paths[finder->group_of[graph->process[to]]], to);
+	return true;
 }
 
 /* ---- pieces -------------------------------------------------------------------------------- */
@@ -304,12 +327,12 @@ static bool find_step(const struct critical_input *input, struct critical_piece 
 
 static void append_piece(struct finder *finder, const struct critical_piece *piece)
 {
-	struct critical_pieces *out = finder->out;
+	struct critical_result *out = finder->out;
 
-	if (!grow((void **)&out->rows.list, &out->rows.room, out->rows.count, sizeof(*piece)))
+	if (!grow((void **)&out->pieces.list, &out->pieces.room, out->pieces.count, sizeof(*piece)))
 		finder->failed = true;
 	else
-		out->rows.list[out->rows.count++] = *piece;
+		out->pieces.list[out->pieces.count++] = *piece;
 }
 
 static int64_t at_most(int64_t ns, int64_t most)
@@ -336,19 +359,18 @@ static void split_launch(struct finder *finder, const struct critical_op *op,
 	piece->win_ns = at_most(piece->win_ns, op->call_ns);
 }
 
-static void add_piece(struct finder *finder, const struct critical_edge *edge, int64_t win_ns,
-		      uint32_t group)
+static void add_piece(struct finder *finder, uint32_t to, int64_t win_ns, uint32_t group)
 {
 	const struct critical_graph *graph = finder->graph;
+	const struct critical_edge *edge = &graph->edges[graph->first_edge[to]];
 	struct critical_piece piece = { .start_ns = graph->ns[edge->from],
-					.duration_ns = edge->ns,
+					.duration_ns = critical_edge_ns(graph, edge, to),
 					.win_ns = win_ns,
-					.all_win_ns = -1,
-					.process = graph->process[edge->to],
+					.process = graph->process[to],
 					.thread = CRITICAL_NONE,
 					.asked_ns = INT64_MIN,
 					.path = group,
-					.edge = (uint32_t)(edge - graph->edges) };
+					.point = to };
 
 	describe_edge(finder->input, edge, &piece);
 	if (!piece.duration_ns || !find_step(finder->input, &piece))
@@ -358,62 +380,29 @@ static void add_piece(struct finder *finder, const struct critical_edge *edge, i
 	append_piece(finder, &piece);
 }
 
-static void mark_path(struct finder *finder, uint32_t end)
+static int64_t win_of(const struct path *path, uint32_t edge, int64_t edge_ns, int64_t end_ns)
 {
-	for (uint32_t at = end; finder->first_edge[at] != SIZE_MAX;
-	     at = finder->graph->edges[finder->first_edge[at]].from)
-		finder->on_path[at] = true;
-}
+	const int64_t around = longest_around(path, edge);
 
-static int64_t win_of(struct finder *finder, const struct critical_edge *edge, int64_t end_ns)
-{
-	const int64_t around = longest_around(finder, edge->from);
-
-	if (around == INT64_MIN || end_ns - around > edge->ns)
-		return edge->ns;
+	if (around == UNREACHED || end_ns - around > edge_ns)
+		return edge_ns;
 	return end_ns > around ? end_ns - around : 0;
 }
 
-/* From the end to the first point of the group. */
-static void follow_group(struct finder *finder, uint32_t group)
+static void add_path_pieces(struct finder *finder, uint32_t group)
 {
 	const struct critical_graph *graph = finder->graph;
-	const uint32_t end = finder->end[group];
-	struct behind behind = { finder->group_edges[group + 1], graph->count, finder->order,
-				 finder->group_edges[group] };
+	const struct path *path = &finder->paths[group];
 
-	mark_path(finder, end);
-	finder->heap.count = 0;
-	for (uint32_t at = end; finder->first_edge[at] != SIZE_MAX && !finder->failed;) {
-		const struct critical_edge *edge = &graph->edges[finder->first_edge[at]];
+	for (uint32_t i = 0; i < path->edges && !finder->failed; i++) {
+		const uint32_t from = path->points[i], to = path->points[i + 1];
+		const int64_t ns = graph->ns[to] - graph->ns[from];
 
-		push_edges(finder, &behind, edge->from);
-		push_firsts(finder, &behind, edge->from, group);
-		add_piece(finder, edge, win_of(finder, edge, graph->ns[end]), group);
-		at = edge->from;
+		add_piece(finder, to, win_of(path, i, ns, graph->ns[finder->end[group]]), group);
 	}
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
-
-/* Edges by group; within one they stay in the order of their last points. */
-static void sort_by_group(struct finder *finder)
-{
-	const struct critical_graph *graph = finder->graph;
-	const size_t groups = finder->input->recording->process_count;
-	size_t *start = finder->group_edges;
-
-	for (size_t i = 0; i < graph->edge_count; i++)
-		start[finder->group_of[graph->process[graph->edges[i].to]] + 1]++;
-	for (size_t i = 0; i < groups; i++)
-		start[i + 1] += start[i];
-	for (size_t i = 0; i < graph->edge_count; i++)
-		finder->order[start[finder->group_of[graph->process[graph->edges[i].to]]]++] =
-			(uint32_t)i;
-	for (size_t i = groups; i > 0; i--)
-		start[i] = start[i - 1];
-	start[0] = 0;
-}
 
 static bool finder_init(struct finder *finder)
 {
@@ -423,44 +412,33 @@ static bool finder_init(struct finder *finder)
 	finder->group_of = calloc(processes, sizeof(*finder->group_of));
 	finder->last = malloc(processes * sizeof(*finder->last));
 	finder->end = malloc(processes * sizeof(*finder->end));
-	finder->group_edges = calloc(processes + 1, sizeof(*finder->group_edges));
+	finder->paths = calloc(processes, sizeof(*finder->paths));
 	finder->rest_ns = malloc(points * sizeof(*finder->rest_ns));
-	finder->first_edge = malloc(points * sizeof(*finder->first_edge));
 	finder->on_path = calloc(points, sizeof(*finder->on_path));
-	finder->order = malloc((finder->graph->edge_count + 1) * sizeof(*finder->order));
-	if (!finder->group_of || !finder->last || !finder->end || !finder->group_edges ||
-	    !finder->rest_ns || !finder->first_edge || !finder->on_path || !finder->order)
+	if (!finder->group_of || !finder->last || !finder->end || !finder->paths ||
+	    !finder->rest_ns || !finder->on_path)
 		return false;
 	memset(finder->last, 0xff, processes * sizeof(*finder->last));
 	memset(finder->end, 0xff, processes * sizeof(*finder->end));
-	memset(finder->first_edge, 0xff, points * sizeof(*finder->first_edge));
 	return true;
 }
 
 static void finder_fini(struct finder *finder)
 {
+	for (size_t i = 0; finder->paths && i < finder->input->recording->process_count; i++) {
+		free(finder->paths[i].points);
+		free(finder->paths[i].around_ns);
+	}
 	free(finder->group_of);
 	free(finder->last);
 	free(finder->end);
-	free(finder->group_edges);
+	free(finder->paths);
 	free(finder->rest_ns);
-	free(finder->first_edge);
 	free(finder->on_path);
-	free(finder->order);
-	free(finder->heap.list);
-}
-
-static int compare_pieces(const void *left, const void *right)
-{
-	const struct critical_piece *a = left, *b = right;
-
-	if (a->path != b->path)
-		return a->path < b->path ? -1 : 1;
-	return a->edge < b->edge ? -1 : a->edge > b->edge;
 }
 
 bool critical_find_path(struct critical_graph *graph, const struct critical_input *input,
-			struct critical_pieces *out)
+			struct critical_result *out)
 {
 	struct finder finder = { .graph = graph, .input = input, .out = out };
 
@@ -469,13 +447,11 @@ bool critical_find_path(struct critical_graph *graph, const struct critical_inpu
 		join_groups(&finder);
 		find_ends(&finder);
 		find_rests(&finder);
-		sort_by_group(&finder);
+		finder.failed = !find_paths(&finder);
 	}
 	for (uint32_t i = 0; i < input->recording->process_count && !finder.failed; i++)
 		if (finder.end[i] != CRITICAL_NONE)
-			follow_group(&finder, i);
+			add_path_pieces(&finder, i);
 	finder_fini(&finder);
-	if (out->rows.count)
-		qsort(out->rows.list, out->rows.count, sizeof(*out->rows.list), compare_pieces);
 	return !finder.failed;
 }

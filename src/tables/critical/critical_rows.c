@@ -1,4 +1,6 @@
-/* kymo_critical_path(): the rows of the path, computed on first use and kept with the session. */
+/* kymo_critical_path() and kymo_critical_idle(), the rows of the path and of idle time, computed on
+   first use and kept with the session; and their sums. All have the same columns: in sums, `step`
+   is the number of rows; of idle time, `kind` is the cause and `queue` the device. */
 #include "tables/critical/critical.h"
 
 #include <stdlib.h>
@@ -54,7 +56,7 @@ static const struct {
 
 /* What a session keeps: the rows, and the threads that they name. */
 struct critical {
-	struct critical_pieces pieces;
+	struct critical_result result;
 	int32_t *tids; /* by thread */
 	bool operators; /* the recording has operators */
 };
@@ -69,17 +71,27 @@ static bool keep_tids(struct critical *critical, const struct critical_input *in
 	return critical->tids != NULL;
 }
 
+/* What is not needed any more is freed at once: a large trace takes hundreds of megabytes. */
 static bool compute_path(struct critical *critical, const struct recording *recording)
 {
-	struct critical_pieces *pieces = &critical->pieces;
+	struct critical_result *result = &critical->result;
 	struct critical_graph graph = { 0 };
 	struct critical_input input;
-	bool ok = critical_load(&input, recording, &pieces->too_large) &&
+	bool ok = critical_load(&input, recording, &result->too_large) &&
 		  keep_tids(critical, &input) && critical_make_graph(&graph, &input) &&
-		  critical_find_path(&graph, &input, pieces) &&
-		  critical_name_pieces(&input, pieces) && critical_find_wins(&graph, pieces);
+		  critical_find_path(&graph, &input, result);
 
+	free(graph.position);
+	graph.position = NULL;
+	ok = ok && critical_name_pieces(&input, result);
+	free(result->pieces.list);
+	free(input.zones.list);
+	result->pieces.list = NULL;
+	input.zones.list = NULL;
+	ok = ok && critical_find_wins(&graph, &result->path);
 	critical_graph_free(&graph);
+	ok = ok && critical_find_idle(&input, result) && critical_sum(&result->path) &&
+	     critical_sum(&result->idle);
 	critical_input_free(&input);
 	return ok;
 }
@@ -95,8 +107,9 @@ static struct critical *make_critical(struct tables *tables)
 		critical->operators = recording->names[i].source == KYMO_SOURCE_OP;
 	if (compute_path(critical, recording))
 		return critical;
-	critical->pieces.rows.count = 0;
-	critical->pieces.failed = !critical->pieces.too_large;
+	critical_table_free(&critical->result.path);
+	critical_table_free(&critical->result.idle);
+	critical->result.failed = !critical->result.too_large;
 	return critical;
 }
 
@@ -116,7 +129,8 @@ void critical_fini(struct tables *tables)
 {
 	if (!tables->critical)
 		return;
-	free(tables->critical->pieces.rows.list);
+	critical_table_free(&tables->critical->result.path);
+	critical_table_free(&tables->critical->result.idle);
 	free(tables->critical->tids);
 	free(tables->critical);
 	tables->critical = NULL;
@@ -127,6 +141,10 @@ void critical_fini(struct tables *tables)
 struct run {
 	const struct critical *critical;
 	const struct recording *recording;
+	const struct critical_span *rows;
+	size_t count;
+	const struct critical_label *labels;
+	bool idle;
 	size_t next;
 	idx_t asked[COLUMNS];
 	size_t asked_count;
@@ -178,7 +196,7 @@ static void put_bigint(duckdb_vector out, idx_t row, int64_t value, bool known)
 }
 
 static void critical_put_words(const struct run *run, duckdb_vector out, idx_t row,
-			       const struct critical_piece *piece)
+			       const struct critical_label *piece)
 {
 	const char *const words[] = {
 		[CRITICAL_GAP] = "between operations",
@@ -194,25 +212,34 @@ static void critical_put_words(const struct run *run, duckdb_vector out, idx_t r
 		critical_put_text(out, row, words[piece->word], strlen(words[piece->word]));
 }
 
-static void put_kind(duckdb_vector out, idx_t row, uint8_t kind)
+static void put_kind(const struct run *run, duckdb_vector out, idx_t row, uint8_t kind)
 {
+	static const char *const causes[] = {
+		[CRITICAL_CAUSE_DATA] = "data",
+		[CRITICAL_CAUSE_SYNCHRONISATION] = "synchronisation",
+		[CRITICAL_CAUSE_LAUNCH] = "launch",
+		[CRITICAL_CAUSE_HOST] = "host",
+	};
 	static const char *const words[] = {
 		[CRITICAL_KIND_HOST] = "host",	   [CRITICAL_KIND_LAUNCH] = "launch",
 		[CRITICAL_KIND_KERNEL] = "kernel", [CRITICAL_KIND_COPY] = "copy",
 		[CRITICAL_KIND_WAIT] = "wait",	   [CRITICAL_KIND_COLLECTIVE] = "collective",
 	};
 
-	critical_put_text(out, row, words[kind], strlen(words[kind]));
+	const char *word = run->idle ? causes[kind] : words[kind];
+
+	critical_put_text(out, row, word, strlen(word));
 }
 
 static void put_cell(const struct run *run, int column, duckdb_vector out, idx_t row,
-		     const struct critical_piece *piece)
+		     const struct critical_span *of)
 {
+	const struct critical_label *piece = &run->labels[of->label];
 	const struct store_process *process = &run->recording->processes[piece->process];
 
 	switch (column) {
 	case PATH: put_integer(out, row, piece->path, true); break;
-	case STEP: put_bigint(out, row, piece->step, true); break;
+	case STEP: put_bigint(out, row, of->step, true); break;
 	case RANK: put_integer(out, row, process->rank, process->rank >= 0); break;
 	case PID: put_integer(out, row, process->pid, true); break;
 	case TID:
@@ -220,11 +247,11 @@ static void put_cell(const struct run *run, int column, duckdb_vector out, idx_t
 			    piece->thread == CRITICAL_NONE ? 0 : run->critical->tids[piece->thread],
 			    piece->thread != CRITICAL_NONE);
 		break;
-	case KIND: put_kind(out, row, piece->kind); break;
+	case KIND: put_kind(run, out, row, piece->kind); break;
 	case NAME: critical_put_words(run, out, row, piece); break;
-	case START: put_bigint(out, row, piece->start_ns, true); break;
-	case DURATION: put_bigint(out, row, piece->duration_ns, true); break;
-	case WIN: put_bigint(out, row, piece->win_ns, true); break;
+	case START: put_bigint(out, row, of->start_ns, true); break;
+	case DURATION: put_bigint(out, row, of->duration_ns, true); break;
+	case WIN: put_bigint(out, row, of->win_ns, true); break;
 	case ALL_WIN: put_bigint(out, row, piece->all_win_ns, piece->all_win_ns >= 0); break;
 	case FUNCTION: critical_put_name(run, out, row, piece->function); break;
 	case FILE_NAME: critical_put_place(run, out, row, piece->function); break;
@@ -252,38 +279,67 @@ static void critical_bind(duckdb_bind_info info)
 	}
 }
 
-static void critical_init(duckdb_init_info info)
+static const char *why_none(const struct critical *critical)
+{
+	if (!critical || critical->result.failed)
+		return "no memory for the critical path";
+	return critical->result.too_large
+		       ? "the critical path takes at most 8 million operations and 32 million "
+			 "zones; record or import fewer steps"
+		       : NULL;
+}
+
+static void critical_begin(duckdb_init_info info, bool idle, bool sums)
 {
 	struct tables *tables = duck.init_get_extra_info(info);
-	struct run *run = calloc(1, sizeof(*run));
+	const struct critical *critical = critical_get(tables);
+	const char *why = why_none(critical);
+	const struct critical_table *table;
+	struct run *run = why ? NULL : calloc(1, sizeof(*run));
 
-	if (run)
-		run->critical = critical_get(tables);
-	if (!run || !run->critical || run->critical->pieces.failed ||
-	    duck.init_get_column_count(info) > COLUMNS) {
+	if (!run || duck.init_get_column_count(info) > COLUMNS) {
 		free(run);
-		duck.init_set_error(info, "no memory for the critical path");
+		duck.init_set_error(info, why ? why : "no memory for the critical path");
 		return;
 	}
-	if (run->critical->pieces.too_large) {
-		free(run);
-		duck.init_set_error(info, "the critical path takes at most 8 million operations "
-					  "and 32 million zones; record or import fewer steps");
-		return;
-	}
-	run->recording = tables->recording;
-	run->asked_count = duck.init_get_column_count(info);
+	table = idle ? &critical->result.idle : &critical->result.path;
+	*run = (struct run){ .critical = critical,
+			     .recording = tables->recording,
+			     .rows = sums ? table->sums.list : table->rows.list,
+			     .count = sums ? table->sums.count : table->rows.count,
+			     .labels = table->labels.list,
+			     .idle = idle,
+			     .asked_count = duck.init_get_column_count(info) };
 	for (size_t i = 0; i < run->asked_count; i++)
 		run->asked[i] = duck.init_get_column_index(info, i);
 	duck.init_set_max_threads(info, 1);
 	duck.init_set_init_data(info, run, free);
 }
 
+static void begin_path(duckdb_init_info info)
+{
+	critical_begin(info, false, false);
+}
+
+static void begin_path_sums(duckdb_init_info info)
+{
+	critical_begin(info, false, true);
+}
+
+static void begin_idle(duckdb_init_info info)
+{
+	critical_begin(info, true, false);
+}
+
+static void begin_idle_sums(duckdb_init_info info)
+{
+	critical_begin(info, true, true);
+}
+
 static void critical_emit(duckdb_function_info info, duckdb_data_chunk output)
 {
 	struct run *run = duck.function_get_init_data(info);
-	const struct critical_piece *rows = run->critical->pieces.rows.list;
-	size_t count = run->critical->pieces.rows.count - run->next;
+	size_t count = run->count - run->next;
 
 	if (count > duck.vector_size())
 		count = duck.vector_size();
@@ -291,7 +347,7 @@ static void critical_emit(duckdb_function_info info, duckdb_data_chunk output)
 		duckdb_vector out = duck.data_chunk_get_vector(output, k);
 
 		for (size_t i = 0; i < count && run->asked[k] < COLUMNS; i++)
-			put_cell(run, (int)run->asked[k], out, i, &rows[run->next + i]);
+			put_cell(run, (int)run->asked[k], out, i, &run->rows[run->next + i]);
 	}
 	run->next += count;
 	duck.data_chunk_set_size(output, count);
@@ -299,12 +355,23 @@ static void critical_emit(duckdb_function_info info, duckdb_data_chunk output)
 
 int critical_register(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
 {
-	const struct table_function function = { .name = "kymo_critical_path",
-						 .extra = tables,
-						 .bind = critical_bind,
-						 .init = critical_init,
-						 .emit = critical_emit,
-						 .some_columns = true };
+	const struct table_function functions[] = {
+		{ .name = "kymo_critical_path", .init = begin_path },
+		{ .name = "kymo_critical_sums", .init = begin_path_sums },
+		{ .name = "kymo_critical_idle", .init = begin_idle },
+		{ .name = "kymo_critical_idle_sums", .init = begin_idle_sums },
+	};
+	int rc = 0;
 
-	return table_function_register(connection, duck.create_table_function(), &function, err);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && !rc; i++) {
+		struct table_function function = functions[i];
+
+		function.extra = tables;
+		function.bind = critical_bind;
+		function.emit = critical_emit;
+		function.some_columns = true;
+		rc = table_function_register(connection, duck.create_table_function(), &function,
+					     err);
+	}
+	return rc;
 }

@@ -199,21 +199,32 @@ uint32_t critical_main_of(const struct critical_input *input, uint32_t process)
 	return found;
 }
 
+uint32_t *critical_find_mains(const struct critical_input *input)
+{
+	const size_t processes = input->recording->process_count;
+	uint32_t *mains = malloc((processes + 1) * sizeof(*mains));
+
+	for (uint32_t i = 0; mains && i < processes; i++)
+		mains[i] = critical_main_of(input, i);
+	return mains;
+}
+
 /* A thread that only runs collectives is idle between them; the main thread starts each. */
 static bool add_calls(struct critical_input *input)
 {
-	for (size_t i = 0; i < input->parts.count; i++) {
-		const struct critical_part *part = &input->parts.list[i];
-		uint32_t starter;
+	uint32_t *mains = critical_find_mains(input);
+	bool ok = mains != NULL;
 
-		if (part->op != CRITICAL_NONE || input->threads.list[part->thread].drives)
+	for (size_t i = 0; ok && i < input->parts.count; i++) {
+		const struct critical_part *part = &input->parts.list[i];
+
+		if (part->op != CRITICAL_NONE || input->threads.list[part->thread].drives ||
+		    mains[part->process] == CRITICAL_NONE)
 			continue;
-		starter = critical_main_of(input, part->process);
-		if (starter != CRITICAL_NONE &&
-		    !add_handover(input, part->start_ns, starter, part->thread, false))
-			return false;
+		ok = add_handover(input, part->start_ns, mains[part->process], part->thread, false);
 	}
-	return true;
+	free(mains);
+	return ok;
 }
 
 bool critical_find_handovers(struct critical_input *input)

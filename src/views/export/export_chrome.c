@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "import/trace.h"
 #include "views/export/export_rows.h"
 #include "views/query/json.h"
 #include "views/query/rows.h"
@@ -73,9 +74,14 @@ static int export_chrome_begin_thread(struct zone_walk *walk, const struct zone_
 	return export_flush(export, false);
 }
 
-static void export_chrome_add_place(struct buf *out, const struct name_entry *frame, int64_t step)
+/* A zone that ends after the one around it is cut there: viewers nest by time. Start and duration
+   are rounded, so that this may be 1 ns; kymo import adds it again. */
+static void export_chrome_add_place(struct buf *out, const struct name_entry *frame,
+				    const struct zone_walk_zone *zone)
 {
-	buf_print(out, ",\"args\":{\"step\":%" PRId64, step);
+	buf_print(out, ",\"args\":{\"step\":%" PRId64, zone->step);
+	if (zone->cut_ns && !zone->open)
+		buf_print(out, ",\"" TRACE_OWN_CUT "\":%" PRId64, zone->cut_ns);
 	if (frame->file_bytes) {
 		buf_char(out, ',');
 		add_member(out, "file", frame->file, frame->file_bytes);
@@ -103,7 +109,7 @@ static int export_chrome_begin_zone(struct zone_walk *walk, struct zone_walk_zon
 		buf_text(out, ",\"dur\":");
 		add_us(out, zone->end_ns - zone->start_ns);
 	}
-	export_chrome_add_place(out, frame, zone->step);
+	export_chrome_add_place(out, frame, zone);
 	buf_text(out, "},\n");
 	return export_flush(export, false);
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "import/trace.h"
 #include "views/export/export_rows.h"
 #include "views/export/protobuf.h"
 #include "views/query/rows.h"
@@ -222,6 +223,10 @@ static int export_perfetto_begin_zone(struct zone_walk *walk, struct zone_walk_z
 	if (zone->step) {
 		protobuf_number(&own->message, ANNOTATION_INT, (uint64_t)zone->step);
 		add_annotation(own, "step");
+	}
+	if (zone->cut_ns && !zone->open) { /* as in the Chrome export */
+		protobuf_number(&own->message, ANNOTATION_INT, (uint64_t)zone->cut_ns);
+		add_annotation(own, TRACE_OWN_CUT);
 	}
 	protobuf_message(&own->packet, PACKET_EVENT, &own->event);
 	return end_packet(export);

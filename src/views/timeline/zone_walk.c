@@ -110,12 +110,16 @@ static int zone_walk_push(struct zone_walk *walk, const struct zone_walk_zone *z
 
 static int zone_walk_visit(struct zone_walk *walk, struct zone_walk_zone *zone)
 {
+	const struct zone_walk_zone *outer;
 	int rc = 0;
 
 	while (!rc && walk->depth && !encloses(zone_walk_top_of(walk, 0), zone))
 		rc = end_top(walk);
-	if (walk->depth && zone->end_ns > zone_walk_top_of(walk, 0)->end_ns)
-		zone->end_ns = zone_walk_top_of(walk, 0)->end_ns;
+	outer = zone_walk_top_of(walk, 0);
+	if (outer && zone->end_ns > outer->end_ns) {
+		zone->cut_ns = zone->end_ns - outer->end_ns;
+		zone->end_ns = outer->end_ns;
+	}
 	return rc ? rc : zone_walk_push(walk, zone);
 }
 

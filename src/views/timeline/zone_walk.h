@@ -28,6 +28,7 @@ struct zone_walk_thread {
 struct zone_walk_zone {
 	uint32_t frame; /* of walk.frames */
 	int64_t start_ns, end_ns; /* the end as cut */
+	int64_t cut_ns; /* by which the recorded end is later */
 	int64_t inside_ns; /* time in nested zones; complete at its end */
 	int32_t depth; /* as recorded */
 	int64_t step;

@@ -142,14 +142,16 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"information_schema.tables "
 		"GROUP BY 1 ORDER BY 1",
 		"alloc|allocations frames live rows sites timeline\napp|requests\n"
-		"device|breakdown clocks gaps idle kernels launch_stats launches memory models ops "
+		"device|breakdown clocks gaps idle idle_sums kernels launch_stats launches memory "
+		"models ops "
 		"overlap queue_depth queues steps waits\ndist|clocks collectives desync late "
 		"ranks\n"
 		"host|cgroup cpu gpu io memory network process program threads\n"
 		"kymo|config costs gaps imports overhead problems processes runs streams threads\n"
 		"native|folded frames modules samples\n"
 		"python|backtrace folded frames loop_stalls samples torch_trace variables\n"
-		"trace|counters critical_path marks open_zones places regions steps zone_text "
+		"trace|counters critical_path critical_sums marks open_zones places regions steps "
+		"zone_text "
 		"zones");
 }
 

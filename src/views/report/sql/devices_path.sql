@@ -8,14 +8,14 @@ WITH named AS (
         max(all_win_ns) AS win_ns,
         count(DISTINCT rank) AS ranks,
         any_value(rank) AS rank
-    FROM trace.critical_path
+    FROM trace.critical_sums
     GROUP BY 1, 2
 )
 SELECT
     kind,
     name,
     CASE
-        WHEN ranks = 1 AND (SELECT count(DISTINCT rank) FROM trace.critical_path) > 1 THEN rank
+        WHEN ranks = 1 AND (SELECT count(DISTINCT rank) FROM trace.critical_sums) > 1 THEN rank
     END,
     ns,
     ns / sum(ns) OVER (),

@@ -14,10 +14,10 @@ WITH t AS (
     SELECT
         sum(duration_ns) AS ns,
         sum(duration_ns) FILTER (kind = 'kernel') AS kernel_ns
-    FROM trace.critical_path
+    FROM trace.critical_sums
 ), k AS (
-    SELECT {include path_name} AS name, count(*) AS n, sum(duration_ns) AS ns
-    FROM trace.critical_path
+    SELECT {include path_name} AS name, sum(count) AS n, sum(duration_ns) AS ns
+    FROM trace.critical_sums
     WHERE kind = 'kernel'
     GROUP BY 1
     ORDER BY ns DESC

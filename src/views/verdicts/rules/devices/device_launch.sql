@@ -28,7 +28,7 @@ WITH l AS (
 SELECT
     least(l.call_ns, (
         SELECT sum(i.idle_ns)
-        FROM device.idle i
+        FROM device.idle_sums i
         WHERE i.pid = l.pid AND i.device = l.device AND i.cause IN ('launch', 'host')
     )),
     b.total_ns,

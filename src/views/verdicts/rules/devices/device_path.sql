@@ -13,10 +13,10 @@
 -- the run gains at least half of its time, or another path is nearly as long.
 WITH t AS (
     SELECT sum(duration_ns) AS ns
-    FROM trace.critical_path
+    FROM trace.critical_sums
 ), n AS (
-    SELECT kind, name, sum(duration_ns) AS ns, count(*) AS n, any_value(all_win_ns) AS win
-    FROM trace.critical_path
+    SELECT kind, name, sum(duration_ns) AS ns, sum(count) AS n, any_value(all_win_ns) AS win
+    FROM trace.critical_sums
     WHERE kind IN ('host', 'kernel')
         AND NOT starts_with(name, 'between ')
         AND NOT contains(name, 'DataLoader')
@@ -27,7 +27,7 @@ WITH t AS (
     LIMIT 1
 ), r AS (
     SELECT p.*
-    FROM trace.critical_path p
+    FROM trace.critical_sums p
     SEMI JOIN n USING (kind, name)
 ), q AS (
     SELECT {include path_place name=if(kind='host',name,NULL)} AS place, duration_ns AS weight

@@ -50,7 +50,7 @@ l AS (
 ),
 own AS (
     SELECT {include path_place name=if(kind='host',name,NULL)} AS place, duration_ns AS weight
-    FROM trace.critical_path
+    FROM trace.critical_sums
     WHERE kind = 'host' AND rank = (SELECT rank FROM l)
 ),
 p AS (

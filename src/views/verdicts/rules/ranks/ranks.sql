@@ -49,7 +49,7 @@ late AS (
 ),
 own AS (
     SELECT {include path_place name=if(kind='host',name,NULL)} AS place, duration_ns AS weight
-    FROM trace.critical_path
+    FROM trace.critical_sums
     WHERE kind = 'host' AND rank IN (SELECT rank FROM late)
 ),
 p AS (

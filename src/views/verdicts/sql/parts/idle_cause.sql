@@ -4,7 +4,7 @@
 (
     WITH one AS (
         SELECT i.pid, i.device, sum(i.idle_ns) AS idle_ns, any_value(b.total_ns) AS total_ns
-        FROM device.idle i
+        FROM device.idle_sums i
         JOIN device.breakdown b ON b.pid = i.pid AND b.device = i.device
         WHERE i.cause = {cause}
         GROUP BY i.pid, i.device
@@ -13,7 +13,7 @@
     ),
     rows_of AS (
         SELECT i.*, {include path_place name=name} AS place, i.idle_ns AS weight
-        FROM device.idle i
+        FROM device.idle_sums i
         SEMI JOIN one USING (pid, device)
         WHERE i.cause = {cause}
     ),
@@ -29,7 +29,12 @@
     )
     SELECT
         one.*,
-        (SELECT count(DISTINCT step) FROM rows_of) AS steps,
+        (
+            SELECT count(DISTINCT i.step)
+            FROM device.idle i
+            SEMI JOIN one USING (pid, device)
+            WHERE i.cause = {cause}
+        ) AS steps,
         named.name,
         named.name_ns,
         (SELECT place FROM top) AS place,

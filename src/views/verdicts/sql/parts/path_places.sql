@@ -3,7 +3,7 @@
 (
     WITH rows_of AS (
         SELECT {include path_place name=if(kind='host',name,NULL)} AS place, duration_ns AS weight
-        FROM trace.critical_path
+        FROM trace.critical_sums
         WHERE {rows}
     )
     FROM {include top_place from=rows_of}
