@@ -159,6 +159,19 @@ static void take_members(struct group *group, PyObject *c10d, PyObject *of)
 	PyErr_Clear();
 }
 
+/* After a restart by torchrun the groups of a job have the same names and count from 1 again: the
+   number of the restart makes them different. */
+static uint32_t group_name(const char *text)
+{
+	const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
+	char name[256];
+
+	if (!restarts || !*restarts || !strcmp(restarts, "0"))
+		return kymo_name(text);
+	snprintf(name, sizeof(name), "%.200s (restart %.16s)", text, restarts);
+	return kymo_name(name);
+}
+
 /* Fills the group with that backend, from torch.distributed's list of groups. GIL. */
 static void describe_group(struct group *group, const void *backend)
 {
@@ -173,7 +186,7 @@ static void describe_group(struct group *group, const void *backend)
 
 		if (!text || !is_backend_of(key, backend))
 			continue;
-		group->name = kymo_name(text);
+		group->name = group_name(text);
 		take_members(group, c10d, key);
 		break;
 	}
