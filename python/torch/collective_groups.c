@@ -67,6 +67,19 @@ static void take_members(struct collective_group *group, PyObject *c10d, PyObjec
 	PyErr_Clear();
 }
 
+/* After a restart by torchrun the groups of a job have the same names and count from 1 again: the
+   number of the restart makes them different. */
+static uint32_t group_name(const char *text)
+{
+	const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
+	char name[256];
+
+	if (!restarts || !*restarts || !strcmp(restarts, "0"))
+		return kymo_name(text);
+	snprintf(name, sizeof(name), "%.200s (restart %.16s)", text, restarts);
+	return kymo_name(name);
+}
+
 /* False: it is another group. */
 static bool take_group(struct collective_group *group, PyObject *c10d, PyObject *of, PyObject *name,
 		       const void *backend)
@@ -75,7 +88,7 @@ static bool take_group(struct collective_group *group, PyObject *c10d, PyObject 
 
 	if (!text || !is_backend_of(of, backend))
 		return false;
-	group->name = kymo_name(text);
+	group->name = group_name(text);
 	take_members(group, c10d, of);
 	return true;
 }

@@ -12,9 +12,12 @@
 #include "collect/native/process_memory.h"
 #include "store/alive.h"
 #include "store/store.h"
+#include "views/hang/hang.h"
 #include "views/stacks/backtrace.h"
 #include "views/term/text.h"
 #include "views/stacks/last_stacks.h"
+
+#define RANKS_MOST 256 /* whose stacks are read at once */
 
 struct request {
 	const char *target;
@@ -22,6 +25,10 @@ struct request {
 	struct stacks_options stacks;
 	/* the program of an ended recording of kymo attach, if it is still running; else 0 */
 	pid_t running_pid;
+	/* the ranks of a job that run here; their number may be larger than what is listed */
+	pid_t rank_pids[RANKS_MOST];
+	size_t rank_count;
+	int32_t ranks; /* that the recording expects; 0: not known */
 };
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -76,8 +83,23 @@ static bool target_runs(const struct kymo_run_file *run)
 	       proc_alive(run->target_pid, run->target_starttime);
 }
 
+/* The ranks of a job, each of which has a recording of its own. */
+static void note_ranks(struct request *request, const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+
+		if (process->ranks > request->ranks)
+			request->ranks = process->ranks;
+		if (recording->kind == STORE_JOB && process->state == STORE_LIVE &&
+		    process->role == KYMO_ROLE_TARGET && request->rank_count < RANKS_MOST &&
+		    proc_alive(process->pid, process->control.starttime))
+			request->rank_pids[request->rank_count++] = process->pid;
+	}
+}
+
 /* The pid of the recorded program; *out is 0 if it has ended or is no longer recorded. */
-static int pid_of_recording(const char *path, pid_t *out, pid_t *running_pid,
+static int pid_of_recording(struct request *request, const char *path, pid_t *out,
 			    struct kymo_error *err)
 {
 	struct recording *recording = NULL;
@@ -93,7 +115,8 @@ static int pid_of_recording(const char *path, pid_t *out, pid_t *running_pid,
 		    recording->processes[i].role == KYMO_ROLE_TARGET)
 			*out = recording->processes[i].pid;
 	if (target_runs(&recording->run))
-		*(recording->live ? out : running_pid) = recording->run.target_pid;
+		*(recording->live ? out : &request->running_pid) = recording->run.target_pid;
+	note_ranks(request, recording);
 	store_close(recording);
 	return 0;
 }
@@ -112,7 +135,7 @@ static int find_target(struct request *request, pid_t *out, char *path, size_t p
 		return 0;
 	}
 	rc = store_resolve(target, path, path_bytes, err);
-	return rc ? rc : pid_of_recording(path, out, &request->running_pid, err);
+	return rc ? rc : pid_of_recording(request, path, out, err);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -165,10 +188,41 @@ static size_t take_family(const struct request *request, const struct family *fa
 	return count;
 }
 
+static void print_all(const struct request *request, const struct stacks *all, size_t count)
+{
+	struct text_style style = text_style_of(stdout);
+
+	if (request->json)
+		backtrace_print_json(all, count, stdout);
+	else
+		backtrace_print_groups(all, count, &style, stdout);
+}
+
+/* The ranks of a job that run on this host. */
+static int answer_ranks(const struct request *request, struct kymo_error *err)
+{
+	struct stacks *all = calloc(request->rank_count, sizeof(*all));
+	struct kymo_error one = { 0 };
+	size_t count = 0;
+
+	process_memory_begin(PROCESS_MEMORY_WITHIN_NS);
+	for (size_t i = 0; all && i < request->rank_count && !process_memory_late(); i++)
+		count += !stacks_take(request->rank_pids[i], &request->stacks, &all[count], &one);
+	process_memory_set_deadline(0);
+	if (count < request->rank_count)
+		fprintf(stderr, "kymo backtrace: %zu of %zu ranks could not be read\n",
+			request->rank_count - count, request->rank_count);
+	if (count)
+		print_all(request, all, count);
+	for (size_t i = 0; i < count; i++)
+		stacks_free(&all[i]);
+	free(all);
+	return count ? 0 : error_set(err, one.code ? one.code : ENOMEM, "%s", one.text);
+}
+
 /* The process and its descendants. */
 static int answer_tree(const struct request *request, pid_t pid, struct kymo_error *err)
 {
-	struct text_style style = text_style_of(stdout);
 	struct family family = { 0 };
 	struct kymo_error one = { 0 };
 	struct proc_stat stat;
@@ -182,10 +236,8 @@ static int answer_tree(const struct request *request, pid_t pid, struct kymo_err
 	all = calloc(family.count + 1, sizeof(*all));
 	if (all)
 		count = take_family(request, &family, all, &one);
-	if (all && count && request->json)
-		backtrace_print_json(all, count, stdout);
-	else if (all && count)
-		backtrace_print_groups(all, count, &style, stdout);
+	if (all && count)
+		print_all(request, all, count);
 	for (size_t i = 0; all && i < count; i++)
 		stacks_free(&all[i]);
 	free(all);
@@ -246,6 +298,56 @@ struct dead {
 	const char *path;
 };
 
+/* ---- a job that hangs ------------------------------------------------------------------------ */
+
+static bool asks_for_hang(const struct request *request)
+{
+	const struct stacks_options *asked = &request->stacks;
+
+	return asked->why && !asked->native && !asked->locals && !request->tree;
+}
+
+static int print_hang(const struct request *request, struct tables *tables, struct kymo_error *err)
+{
+	struct text_style style = text_style_of(stdout);
+	struct buf json = { 0 };
+	struct hang hang;
+	int rc = hang_take(tables, &hang, err);
+
+	if (!rc && request->json) {
+		hang_json(&hang, &json);
+		fwrite(buf_get(&json), 1, json.used, stdout);
+	} else if (!rc) {
+		hang_print(&hang, &style, stdout);
+	}
+	buf_fini(&json);
+	hang_fini(&hang);
+	return rc;
+}
+
+static int answer_hang(const struct request *request, const char *path, struct kymo_error *err)
+{
+	struct tables_options options = { .memory_limit_bytes = tables_own_memory() };
+	struct tables *tables = NULL;
+	int rc = tables_open(path, &options, &tables, err);
+
+	if (!rc && hang_is_job(tables))
+		rc = print_hang(request, tables, err);
+	else if (!rc)
+		rc = refuse_dead(request, path, err);
+	tables_close(tables);
+	return rc;
+}
+
+static int hang_local(void *context)
+{
+	const struct dead *dead = context;
+	struct kymo_error err = { 0 };
+
+	return answer_hang(dead->request, dead->path, &err) ? cmds_fail("backtrace", &err)
+							    : cmds_finish("backtrace");
+}
+
 static int dead_local(void *context)
 {
 	const struct dead *dead = context;
@@ -295,6 +397,11 @@ int cmd_backtrace(int argc, char **argv)
 	rc = find_target(&request, &pid, path, sizeof(path), &err);
 	if (!rc && path[0])
 		cmds_say_latest(request.target, path);
+	if (!rc && path[0] && asks_for_hang(&request) && (request.ranks > 1 || !pid))
+		return cmds_guarded("backtrace", hang_local, &(struct dead){ &request, path });
+	if (!rc && request.rank_count)
+		return answer_ranks(&request, &err) ? cmds_fail("backtrace", &err)
+						    : cmds_finish("backtrace");
 	if (!rc && !pid)
 		return cmds_guarded("backtrace", dead_local, &(struct dead){ &request, path });
 	if (!rc)

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "cmds/cmds.h"
+#include "views/compare/compare_by.h"
 #include "views/report/report_file.h"
 #include "views/term/text.h"
 
@@ -18,6 +19,7 @@ struct request {
 	const struct format *format; /* NULL: not given */
 	const char *file;
 	bool all, force;
+	int by; /* enum compare_by_part; -1: not given */
 };
 
 static int compare_write_text(const struct request *request, const struct compare *compare,
@@ -90,6 +92,12 @@ static int compare_take_option(void *context, struct cmds_args *args,
 		return compare_add_target(request, option->name[0] == 'b', args->value);
 	if (!strcmp(option->name, "fail-above"))
 		return take_fail_above(request, args->value);
+	if (!strcmp(option->name, "by")) {
+		request->by = compare_by_find(args->value);
+		if (request->by < 0)
+			return cmds_wrong("compare", "--by needs rank or attempt, not %s",
+					  args->value);
+	}
 	if (!strcmp(option->name, "format")) {
 		request->format = format_find(args->value);
 		if (!request->format)
@@ -122,6 +130,8 @@ static int compare_take_words(struct request *request, const struct cmds_args *a
 
 	for (size_t i = 0; i < args->word_count; i++)
 		divided |= args->words[i] == divider;
+	if (request->by >= 0 && args->word_count == 1 && !divided)
+		return compare_add_target(request, false, args->words[0]);
 	if (!divided && args->word_count && args->word_count != 2)
 		return cmds_wrong("compare",
 				  "expected two recordings A and B, or several of each separated "
@@ -133,6 +143,8 @@ static int compare_take_words(struct request *request, const struct cmds_args *a
 		else
 			status = compare_add_target(request, divided ? b : i == 1, args->words[i]);
 	}
+	if (status < 0 && request->by >= 0 && request->options.a_count)
+		return status;
 	if (status < 0 && (!request->options.a_count || !request->options.b_count))
 		return cmds_wrong(
 			"compare",
@@ -156,6 +168,20 @@ static int settle_format(struct request *request)
 	return -1;
 }
 
+/* Parts of one job, or of two. */
+static int check_by(const struct request *request)
+{
+	if (request->by < 0)
+		return -1;
+	if (request->options.a_count > 1 || request->options.b_count > 1)
+		return cmds_wrong("compare", "--by compares one job, or two");
+	if (request->format->write == write_html)
+		return cmds_wrong("compare", "--by works with text and json, not html");
+	if (request->options.fail_above >= 0 || request->options.total)
+		return cmds_wrong("compare", "--by works without --fail-above and --total");
+	return -1;
+}
+
 static int compare_parse(struct request *request, int argc, char **argv)
 {
 	struct cmds_args args;
@@ -168,7 +194,9 @@ static int compare_parse(struct request *request, int argc, char **argv)
 	status = cmds_take_all(&args, compare_take_option, request);
 	if (status < 0)
 		status = compare_take_words(request, &args);
-	return status < 0 ? settle_format(request) : status;
+	if (status < 0)
+		status = settle_format(request);
+	return status < 0 ? check_by(request) : status;
 }
 
 /* Runs that are not comparable have no table; the caller reports the reason. */
@@ -237,6 +265,62 @@ static int cmds_compare_print(const struct request *request, const struct compar
 	return cmds_fail("compare", &err);
 }
 
+/* ---- parts of jobs --------------------------------------------------------------------------- */
+
+static int write_parts(const struct request *request, const struct compare_by *by, FILE *out,
+		       struct kymo_error *err)
+{
+	struct text_style style = text_style_of(out);
+	struct buf json = { 0 };
+	int rc = 0;
+
+	if (request->format->write == compare_write_text) {
+		compare_by_print(by, request->all, &style, out);
+		return 0;
+	}
+	compare_by_json(by, &json);
+	rc = json.failed ? error_set(err, ENOMEM, "out of memory for the JSON") : 0;
+	fwrite(buf_get(&json), 1, json.used, out);
+	buf_fini(&json);
+	return rc;
+}
+
+static int write_parts_file(const struct request *request, const struct compare_by *by,
+			    struct kymo_error *err)
+{
+	struct atomic_file output;
+	int rc = report_file_open(&output, request->file, request->format->mark, request->force,
+				  err);
+
+	if (rc)
+		return rc;
+	rc = write_parts(request, by, output.file, err);
+	if (!rc)
+		return atomic_file_commit(&output, err);
+	atomic_file_discard(&output);
+	return rc;
+}
+
+static int compare_local_parts(void *context)
+{
+	const struct request *request = context;
+	const char *targets[2] = { request->a[0], request->b[0] };
+	struct compare_by by;
+	struct kymo_error err = { 0 };
+	int status = CMDS_OK;
+	int rc = compare_by_make((enum compare_by_part)request->by, targets,
+				 request->options.b_count ? 2 : 1, &by, cmds_interruptible, &err);
+
+	if (!rc)
+		rc = request->file ? write_parts_file(request, &by, &err)
+				   : write_parts(request, &by, stdout, &err);
+	status = rc ? cmds_fail("compare", &err) : cmds_finish("compare");
+	if (!rc && request->file && status == CMDS_OK)
+		cmds_say_file(request->file);
+	compare_by_fini(&by);
+	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
 static int compare_local(void *context)
 {
 	const struct request *request = context;
@@ -252,12 +336,13 @@ static int compare_local(void *context)
 
 int cmd_compare(int argc, char **argv)
 {
-	struct request request = { .options = { .fail_above = -1 } };
+	struct request request = { .options = { .fail_above = -1 }, .by = -1 };
 	int status = compare_parse(&request, argc, argv);
 
 	if (status >= 0)
 		return status;
 	request.options.a = request.a;
 	request.options.b = request.b;
-	return cmds_guarded("compare", compare_local, &request);
+	return cmds_guarded("compare", request.by >= 0 ? compare_local_parts : compare_local,
+			    &request);
 }

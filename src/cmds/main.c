@@ -59,6 +59,7 @@ static const struct cmds_option compare_options[] = {
 	{ 'o', "output", "FILE", "write to FILE; its extension sets the format" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0, "fail-above", "SHARE", "exit with 1 if steps of B are slower by SHARE" },
+	{ 0, "by", "rank|attempt", "compare ranks or attempts of one job, or of two" },
 	{ 0, "total", NULL, "compare total times of regions, not self times" },
 	{ 0, "ranks", "LIST", "compare these ranks of two jobs: 0,3,8-15" },
 	{ 0, "all", NULL, "include differences that are not significant" },
@@ -163,6 +164,7 @@ const struct cmds_command cmds_table[] = {
 	  "[OPTIONS] [TARGET]", backtrace_options,
 	  "kymo backtrace 4711\tdoes not stop the program\n"
 	  "kymo backtrace --why 4711\twhy does it hang?\n"
+	  "kymo backtrace --why jobs/7\twhich rank do the others wait for?\n"
 	  "kymo backtrace --tree 4711\tall ranks; the rarest stack first\n" },
 	{ "report", cmd_report, "report where the time of a run went", "[OPTIONS] [TARGET] [FILE]",
 	  report_options,
@@ -171,11 +173,13 @@ const struct cmds_command cmds_table[] = {
 	  "kymo report -f json | jq .timing\n"
 	  "kymo report run.kymo | less\n" },
 	{ "compare", cmd_compare, "compare the step and region times of two runs",
-	  "[OPTIONS] A B\n[OPTIONS] A1 A2 A3 -- B1 B2 B3", compare_options,
+	  "[OPTIONS] A B\n[OPTIONS] A1 A2 A3 -- B1 B2 B3\n--by rank|attempt JOB [JOB2]",
+	  compare_options,
 	  "kymo compare before.kymo after.kymo\n"
 	  "kymo compare a1 a2 a3 -- b1 b2 b3\tseveral runs of each: more reliable\n"
 	  "kymo compare a b -o diff.html\tone file, opens offline\n"
-	  "kymo compare a b --fail-above 5%\tfor CI\n" },
+	  "kymo compare a b --fail-above 5%\tfor CI\n"
+	  "kymo compare --by rank job\teach rank beside the median rank\n" },
 	{ "import", cmd_import, "import traces of other tools as a recording", "[OPTIONS] FILE...",
 	  import_options,
 	  "kymo import trace.json.gz\ttorch.profiler, Chrome\n"

@@ -69,6 +69,14 @@ static uint64_t alive_namespace_of(const char *pid)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 }
 
+bool alive_hidden(uint64_t pid_namespace)
+{
+	const uint64_t first = 0xeffffffc; /* PROC_PID_INIT_INO: sees all processes */
+	uint64_t ours = alive_namespace_of("self");
+
+	return pid_namespace && ours && ours != pid_namespace && ours != first;
+}
+
 /* A process in a container: its pid differs here, its start time is the same. */
 static bool alive_in_container(uint64_t starttime, uint64_t pid_namespace)
 {

@@ -406,6 +406,26 @@ static void job_merge_run(struct recording *job, uint32_t number)
 	job->live = job->live || run->live;
 }
 
+/* One sentence for all recordings whose hosts alone know whether they run. */
+static void job_say_elsewhere(struct recording *job)
+{
+	size_t count = 0;
+	int64_t oldest = 0;
+
+	for (size_t i = 0; i < job->run_count; i++) {
+		if (!job->runs[i].elsewhere)
+			continue;
+		count++;
+		oldest = job->runs[i].age_ns > oldest ? job->runs[i].age_ns : oldest;
+	}
+	if (count)
+		inside_say(job,
+			   "%zu of %zu recordings are of other hosts and have not ended: whether "
+			   "they still run is not known here. Their last data is at most %.1f s "
+			   "old; rows that were not on disk yet are missing",
+			   count, job->run_count, (double)oldest / 1e9);
+}
+
 static void job_make_room(struct recording *job)
 {
 	size_t processes = 0, threads = 0, streams = 0;
@@ -484,6 +504,7 @@ static int job_merge_all(struct recording *job, struct kymo_error *err)
 	job_name_hosts(job);
 	for (uint32_t i = 0; i < job->run_count && !inside_of(job)->no_memory; i++)
 		job_merge_run(job, i);
+	job_say_elsewhere(job);
 	open_process_ranks(job);
 	if (!inside_of(job)->no_memory)
 		host_clocks_align(job);

@@ -88,8 +88,11 @@ enum store_state open_process_state(const struct kymo_control *control,
 		return STORE_ENDED;
 	if (may_live && alive_process(control->pid, control->starttime, control->pid_namespace))
 		return STORE_LIVE;
-	return run && !run->ended && alive_elsewhere(run->boot_id, run->host) ? STORE_UNKNOWN
-									      : STORE_LOST;
+	return run && !run->ended &&
+			       (alive_elsewhere(run->boot_id, run->host) ||
+				(may_live && alive_hidden(control->pid_namespace)))
+		       ? STORE_UNKNOWN
+		       : STORE_LOST;
 }
 
 void open_process_ranks(struct recording *recording)
@@ -308,6 +311,16 @@ static int64_t open_process_now_ns(const struct recording *recording,
 	return (int64_t)(clock_shared_ns() - recording->run.epoch.monotonic_ns);
 }
 
+/* The memory that it records into: that of a process in another container may not be reachable
+   here, and the directory on disk then has what its collector copied last. */
+static bool is_reachable(const struct recording *recording)
+{
+	const struct inside *inside = inside_of(recording);
+
+	return recording->kind != STORE_DIRECTORY || !recording->run.peer[0] ||
+	       inside->source.blobs || inside->source.dirs[1] >= 0;
+}
+
 void open_process_contents(struct recording *recording)
 {
 	struct run_files_list list = { 0 };
@@ -323,7 +336,7 @@ void open_process_contents(struct recording *recording)
 		open_names_read(recording, (uint32_t)i, directory);
 		open_names_threads(recording, (uint32_t)i, directory);
 		open_stream_describe(recording, (uint32_t)i, first_copy);
-		if (recording->processes[i].state == STORE_LIVE)
+		if (recording->processes[i].state == STORE_LIVE && is_reachable(recording))
 			recording->processes[i].ended_ns = open_process_now_ns(
 				recording, &recording->processes[i]);
 	}

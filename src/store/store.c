@@ -387,6 +387,18 @@ static void store_sum_up(struct recording *recording)
 				   (unsigned long long)recording->processes[i].control.names_full);
 }
 
+/* Its own clock and ours may differ by some seconds. */
+static int64_t age_of_data(const struct recording *recording, const struct store_run *run)
+{
+	int64_t now = (int64_t)clock_realtime_ns();
+	int64_t last = (int64_t)run->run.epoch.realtime_ns + recording->duration_ns;
+
+	if (recording->kind != STORE_DIRECTORY || !run->run.epoch.realtime_ns ||
+	    (!recording->live && !run->elsewhere))
+		return -1;
+	return now > last ? now - last : 0;
+}
+
 /* The only run of a recording that is not a job. */
 static void add_own_run(struct recording *recording)
 {
@@ -411,11 +423,7 @@ static void add_own_run(struct recording *recording)
 	}
 	own->elsewhere |= recording->kind == STORE_DIRECTORY && !recording->live &&
 			  !own->run.ended && alive_elsewhere(own->run.boot_id, own->run.host);
-	if (own->elsewhere)
-		inside_say(recording,
-			   "%s has not ended, and was recorded on %s: whether it still runs is not "
-			   "known here. Rows that were not on disk yet are missing",
-			   recording->program[0] ? recording->program : "the program", own->host);
+	own->age_ns = age_of_data(recording, own);
 }
 
 /* Index 0 of both lists is "unknown". */
@@ -503,6 +511,20 @@ int inside_open(struct run_files *source, const char *path, size_t parts, struct
 	return 0;
 }
 
+static void say_elsewhere(struct recording *recording)
+{
+	const struct store_run *own = &recording->runs[0];
+
+	if (own->elsewhere)
+		inside_say(
+			recording,
+			"%s has not ended, and was recorded on %s: whether it still runs is not "
+			"known here. Its last data is %.1f s old; rows that were not on disk yet "
+			"are missing",
+			recording->program[0] ? recording->program : "the program", own->host,
+			(double)own->age_ns / 1e9);
+}
+
 int store_open(const char *path, struct recording **out, struct kymo_error *err)
 {
 	struct run_files source;
@@ -522,9 +544,11 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 	rc = run_files_open(&source, path, err);
 	if (!rc)
 		rc = inside_open(&source, path, 1, out, err);
-	if (!rc)
-		host_clocks_align(*out);
-	return rc;
+	if (rc)
+		return rc;
+	say_elsewhere(*out);
+	host_clocks_align(*out);
+	return 0;
 }
 
 void store_close(struct recording *recording)

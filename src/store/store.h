@@ -184,6 +184,7 @@ struct store_run {
 	int64_t duration_ns; /* from its start to the last known moment */
 	bool live; /* at least one process runs */
 	bool elsewhere; /* it has not ended, and only another host knows whether it runs */
+	int64_t age_ns; /* of its last data, by wall clocks; -1: it has ended */
 	struct recording *recording; /* private: of a job */
 };
 

@@ -1,7 +1,6 @@
 """Collectives of a real job, who is late at them, and who is absent."""
 import importlib.util
 import re
-import time
 
 import pytest
 
@@ -88,23 +87,3 @@ def test_a_killed_rank_is_the_absent_one(runs):
     assert states[1]["state"] in ("lost", "killed"), states
     sentence = place.verdicts("rec")["absent"]["sentence"]
     assert re.match(r"Rank 1 \((lost|killed)\) is absent: the other ranks wait for it in all_reduce for .*\.", sentence), sentence
-
-
-def test_an_absent_rank_is_named_while_the_job_hangs(place):
-    begun = place.ranks_in_background(2, "absent")
-    try:
-        deadline = time.monotonic() + 80
-        while True:
-            time.sleep(1)
-            done = place.kymo("report", "jobs/job7", "-f", "json")
-            if done.returncode == 0 and '"name":"absent"' in done.stdout.replace(" ", ""):
-                break
-            assert time.monotonic() < deadline, done.stdout[:2000] + done.stderr
-    finally:
-        for one in begun:
-            one.kill()
-            one.wait()
-    assert "Rank 1 (running) is absent: the other ranks wait for it in all_reduce" in done.stdout
-    assert "wait_for_file" in done.stdout
-    # After all were killed, with their collectors.
-    assert "Rank 1 (" in place.verdicts("jobs/job7")["absent"]["sentence"]

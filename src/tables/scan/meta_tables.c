@@ -131,6 +131,8 @@ static void meta_tables_fill_run(struct meta_cell *cell, const struct store_run 
 	meta_text(&cell[16], of->path);
 	meta_text_bytes(&cell[17], run->job, strnlen(run->job, sizeof(run->job)));
 	meta_number(&cell[18], of->started_ns);
+	if (of->age_ns >= 0)
+		meta_number(&cell[19], of->age_ns);
 }
 
 static void fill_runs(struct meta_rows *rows, const struct tables *tables)
@@ -377,6 +379,7 @@ static const struct meta_column run_columns[] = {
 	{ "path", META_TEXT },
 	{ "job", META_TEXT },
 	{ "started_ns", META_BIGINT },
+	{ "age_ns", META_BIGINT },
 };
 static const struct meta_column process_columns[] = {
 	{ "pid", META_INTEGER },	{ "ppid", META_INTEGER },

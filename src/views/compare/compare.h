@@ -65,6 +65,7 @@ struct compare_run {
 	bool whole; /* no steps: the run is one value */
 	bool imported; /* a trace of another tool */
 	bool without_ranks; /* none of the chosen ranks is in it */
+	size_t ranks; /* that recorded; 1 outside a job */
 };
 
 struct compare {
@@ -131,6 +132,15 @@ const struct compare_item **compare_ranked(const struct compare *compare);
 /* Whether a test confirms it, or the values of A and B hardly overlap. */
 bool compare_differs(const struct compare_item *item);
 bool compare_are_apart(const struct compare *compare, const struct compare_item *item);
+/* A row of the table, and its heading: names of columns. */
+struct compare_columns {
+	const char *name, *a, *b, *change;
+};
+void compare_print_heading(const struct compare_columns *columns, const struct text_style *style,
+			   FILE *out);
+void compare_print_item(const struct compare_item *item, const struct text_style *style, FILE *out);
+/* A row as a JSON object. */
+void compare_json_row(struct buf *out, const struct compare_item *item, const char *kind);
 /* By how much this item changes the time of a step, in ns. */
 double compare_at_stake(const struct compare_item *item);
 

@@ -83,6 +83,8 @@ static int compare_gather_describe(struct compare_run *run, const struct rank_se
 	run->sample_ns = rank_set_value(ranks, tables, sql_compare_sample_period, 0);
 	run->peak_bytes = rank_set_value(ranks, tables, sql_compare_memory, -1);
 	run->without_ranks = !has_ranks(ranks, tables);
+	run->ranks = (size_t)rank_set_value(
+		ranks, tables, "SELECT greatest(count(DISTINCT rank), 1) FROM kymo.processes", 1);
 	/* The program of an imported trace is the name of its file. */
 	run->imported = tables_number(tables, "SELECT count(*) FROM kymo.imports", 0) > 0;
 	if (run->imported) {
@@ -252,7 +254,8 @@ static size_t step_at(struct compare_run *run, int64_t at)
 	return run->hint = low;
 }
 
-/* Adds the parts of a time range that lie in steps to their bins. Returns their sum. */
+/* Adds the parts of a time range that lie in steps to their bins, as the mean of the ranks. Returns
+   their sum. */
 static double add_span(struct compare_run *run, double *bins, int64_t from, int64_t to)
 {
 	double sum = 0;
@@ -266,7 +269,8 @@ static double add_span(struct compare_run *run, double *bins, int64_t from, int6
 		if (step->start_ns >= to)
 			break;
 		if (high > low && bins && bin < run->bin_count)
-			bins[bin] += (double)(high - low) / (double)run->bin_steps;
+			bins[bin] += (double)(high - low) / (double)run->bin_steps /
+				     (double)run->ranks;
 		sum += high > low ? (double)(high - low) : 0;
 	}
 	return sum;
@@ -381,10 +385,10 @@ static int gather_zones(struct compare *compare, size_t run, struct tables *tabl
 							  .end = compare_gather_end_zone };
 	bool is_b = run >= compare->a_count;
 	size_t sides = is_b ? compare->b_count : compare->a_count;
-	size_t steps = compare->runs[run].step_count;
+	double steps = (double)compare->runs[run].step_count * (double)compare->runs[run].ranks;
 	struct gather gather = { .compare = compare,
 				 .run = run,
-				 .flame_share = steps ? 1.0 / (double)steps / (double)sides : 0 };
+				 .flame_share = steps > 0 ? 1.0 / steps / (double)sides : 0 };
 	struct progress progress;
 	struct zone_walk walk = { .tables = tables,
 				  .visitor = &visitor,

@@ -29,12 +29,11 @@ static void compare_json_add_text(struct buf *out, const char *key, const char *
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void compare_json_add_row(struct buf *out, const struct compare_item *item)
+void compare_json_row(struct buf *out, const struct compare_item *item, const char *kind)
 {
-	static const char *const kinds[] = { "step", "region", "module" };
 	const struct compare_stats *stats = &item->stats;
 
-	buf_print(out, "{\"kind\":\"%s\",", kinds[item->kind]);
+	buf_print(out, "{\"kind\":\"%s\",", kind);
 	compare_json_add_text(out, "name", item->name);
 	buf_char(out, ',');
 	compare_json_add_text(out, "source", item->source);
@@ -52,12 +51,13 @@ static void compare_json_add_row(struct buf *out, const struct compare_item *ite
 
 static void compare_json_add_rows(struct buf *out, const struct compare *compare)
 {
+	static const char *const kinds[] = { "step", "region", "module" };
 	const struct compare_item **list = compare_ranked(compare);
 
 	buf_text(out, ",\n\"rows\":[");
 	for (size_t i = 0; list && i < compare->item_count; i++) {
 		buf_text(out, i ? ",\n" : "\n");
-		compare_json_add_row(out, list[i]);
+		compare_json_row(out, list[i], kinds[list[i]->kind]);
 	}
 	buf_text(out, "]");
 	out->failed |= !list;
@@ -82,6 +82,7 @@ static void add_runs(struct buf *out, const struct compare *compare)
 		compare_json_add_number(out, "peak_bytes",
 					run->peak_bytes >= 0 ? run->peak_bytes : NAN);
 		compare_json_add_number(out, "steps_per_s", run->whole ? NAN : run->steps_per_s);
+		buf_print(out, ",\"ranks\":%zu", run->ranks);
 		compare_json_add_number(out, "zones", run->zones);
 		compare_json_add_number(out, "zones_lost", run->zones_lost);
 		buf_char(out, '}');

@@ -50,15 +50,23 @@ static void print_side(const struct printed *printed, char side, size_t first, s
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+void compare_print_heading(const struct compare_columns *columns, const struct text_style *style,
+			   FILE *out)
+{
+	/* not foreign: constants */
+	fprintf(out, "%s  %-*s%9s%9s%11s%7s  %-13s%s\n", text_paint(style, TEXT_BOLD),
+		style->columns - FIXED_COLUMNS, columns->name, columns->a, columns->b,
+		columns->change, "B/A", "95 % interval", text_plain(style));
+}
+
 static void print_heading(const struct printed *printed)
 {
 	const struct compare *compare = printed->compare;
 
-	fprintf(printed->out, "%s  %-*s%9s%9s%11s%7s  %-13s%s\n",
-		text_paint(printed->style, TEXT_BOLD), printed->style->columns - FIXED_COLUMNS,
-		compare->total ? "region" : "region, self", "A", "B",
-		compare->runs[0].whole ? "per run" : "per step", "B/A", "95 % interval",
-		text_plain(printed->style));
+	compare_print_heading(
+		&(struct compare_columns){ compare->total ? "region" : "region, self", "A", "B",
+					   compare->runs[0].whole ? "per run" : "per step" },
+		printed->style, printed->out);
 }
 
 static const char *compare_text_word_of(const struct compare_item *item)
@@ -105,9 +113,8 @@ static void add_ratio(struct buf *line, const struct compare_item *item, bool ut
 	text_pad(line, text, 13, -1);
 }
 
-static void compare_text_print_item(const struct printed *printed, const struct compare_item *item)
+void compare_print_item(const struct compare_item *item, const struct text_style *style, FILE *out)
 {
-	const struct text_style *style = printed->style;
 	struct buf line = { 0 };
 	const char *word = compare_text_word_of(item);
 	enum text_paint paint = !compare_differs(item)		? TEXT_PLAIN
@@ -122,11 +129,11 @@ static void compare_text_print_item(const struct printed *printed, const struct 
 	add_ratio(&line, item, style->utf8);
 	while (!word[0] && line.used && line.data[line.used - 1] == ' ')
 		line.data[--line.used] = '\0';
-	fputs(buf_get(&line), printed->out);
+	fputs(buf_get(&line), out);
 	if (word[0])
-		fprintf(printed->out, "  %s%s%s", text_paint(style, paint), word,
+		fprintf(out, "  %s%s%s", text_paint(style, paint), word,
 			paint == TEXT_PLAIN ? "" : text_plain(style));
-	fputc('\n', printed->out);
+	fputc('\n', out);
 	buf_fini(&line);
 }
 
@@ -159,7 +166,7 @@ static void print_items(const struct printed *printed, bool all)
 		}
 		if (!told++)
 			print_heading(printed);
-		compare_text_print_item(printed, list[i]);
+		compare_print_item(list[i], printed->style, printed->out);
 	}
 	free(list);
 	print_rest(printed, told, hidden, noise);

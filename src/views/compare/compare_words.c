@@ -136,6 +136,30 @@ void compare_because(const struct compare *compare, struct buf *out)
 	buf_print(out, " %zu tests, Holm-corrected, weighted by time.", compare->item_count);
 }
 
+/* Regions of jobs are means of their ranks, so that jobs of different sizes can be compared. */
+static void compare_words_ranks(const struct compare *compare,
+				void (*note)(void *context, const char *text, bool loud),
+				void *context)
+{
+	size_t a = compare->runs[0].ranks, b = compare->runs[compare->a_count].ranks;
+	char text[256];
+
+	if (a <= 1 && b <= 1)
+		return;
+	if (a != b)
+		snprintf(text, sizeof(text),
+			 "A has %zu rank%s, B has %zu: steps are those of one rank of each, times "
+			 "of regions the mean of all ranks, memory the sum; --by rank compares the "
+			 "ranks that both have.",
+			 a, a == 1 ? "" : "s", b);
+	else
+		snprintf(text, sizeof(text),
+			 "Steps are those of one rank, times of regions the mean of %zu ranks; "
+			 "--by rank compares each.",
+			 a);
+	note(context, text, a != b);
+}
+
 void compare_notes(const struct compare *compare,
 		   void (*note)(void *context, const char *text, bool loud), void *context)
 {
@@ -155,6 +179,7 @@ void compare_notes(const struct compare *compare,
 		     "Step times drift slowly, as on a machine that heats up, so the intervals are "
 		     "wider; record longer, or several runs of each.",
 		     false);
+	compare_words_ranks(compare, note, context);
 	for (size_t i = 1; i < count; i++)
 		if (strcmp(compare->runs[i].command, compare->runs[0].command)) {
 			note(context, "The command lines differ.", false);

@@ -33,6 +33,15 @@
 
 /* ---- head ----------------------------------------------------------------------------------- */
 
+/* That a rank of another host may still run is no damage. */
+static const char *problem_word(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->run_count; i++)
+		if (recording->runs[i].elsewhere)
+			return "Incomplete: ";
+	return "Damaged: ";
+}
+
 static void print_problems(const struct report *report)
 {
 	const struct recording *recording = tables_recording(report->tables);
@@ -40,7 +49,7 @@ static void print_problems(const struct report *report)
 
 	for (size_t i = 0; recording && i < recording->problem_count; i++) {
 		buf_reset(&text);
-		buf_text(&text, i ? "" : "Damaged: ");
+		buf_text(&text, i ? "" : problem_word(recording));
 		text_visible(&text, recording->problems[i], strlen(recording->problems[i]));
 		text_paragraph(report->out, buf_get(&text), 2, NULL, !i, report->style);
 	}

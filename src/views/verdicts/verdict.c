@@ -1,5 +1,6 @@
 #include "views/verdicts/verdict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -491,12 +492,20 @@ struct candidate {
 	double rank;
 };
 
+/* A rank that others wait for in vain: the autopsy of a job, which comes first. */
+static bool names_a_rank(const struct rules_row *rule)
+{
+	return !strcmp(rule->name, "absent") || !strcmp(rule->name, "desync");
+}
+
 static double rank_of(const struct candidate *candidate, const struct facts *facts)
 {
 	const struct rules_row *rule = candidate->rule;
 	double weight = facts->steps.count && rule->weight_with_steps > 0 ? rule->weight_with_steps
 									  : rule->weight;
 
+	if (names_a_rank(rule))
+		return INFINITY;
 	if (candidate->finding.weight > 0)
 		weight = candidate->finding.weight;
 	return candidate->finding.won_ns * weight;
@@ -530,17 +539,12 @@ static bool can_hold(const struct rules_row *rule, const struct facts *facts)
 	return strcmp(rule->tab, "devices") || facts_rows_of(facts, "device.ops").kept;
 }
 
-/* A rank that others wait for in vain: the autopsy of a job. */
-static bool names_a_rank(const struct rules_row *rule)
-{
-	return !strcmp(rule->name, "absent") || !strcmp(rule->name, "desync");
-}
-
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room)
 {
 	struct candidate *found = calloc(rules_count, sizeof(*found));
-	size_t count = 0, said = room ? verdict_end_say(tables, facts, utf8, &out[0]) : 0;
+	bool ended = room && verdict_end_say(tables, facts, utf8, &out[0]);
+	size_t count = 0, said = ended;
 
 	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
 		if (!can_hold(&rules[i], facts))
@@ -561,7 +565,7 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 		verdict_say(found[i].rule, &found[i].finding, facts, utf8, &out[said++]);
 	}
 	/* Killed ranks that waited for another: what they waited for comes before their end. */
-	if (said > 1 && count && said > count && names_a_rank(found[0].rule) &&
+	if (ended && said > 1 && names_a_rank(found[0].rule) &&
 	    !strstr(out[0].sentence, " absent") && !strstr(out[0].evidence, " absent")) {
 		struct verdict end = out[0];
 

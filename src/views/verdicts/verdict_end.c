@@ -154,8 +154,10 @@ static bool say_hang(struct tables *tables, const struct facts *facts, bool utf8
 	snprintf(out->sentence, sizeof(out->sentence),
 		 "The program made no progress for %s before %s%s: %.380s.",
 		 format_duration(idle_ns, utf8).text,
-		 facts->signal[0] ? "it was ended by " : "its end", facts->signal,
-		 buf_get(&reason));
+		 facts->signal[0]		 ? "it was ended by "
+		 : strcmp(facts->how, "unknown") ? "its end"
+						 : "its last data",
+		 facts->signal, buf_get(&reason));
 	snprintf(out->advice, sizeof(out->advice), "%s", hang_advice(hang.reason));
 	where_set(out, hang.place, -1);
 	out->query = "SELECT ts_ns, text FROM trace.marks WHERE name LIKE 'no progress%'";

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "views/query/json.h"
+#include "views/term/format.h"
+#include "views/term/text.h"
 
 /* The " (" between function and file. A demangled name may contain one and so may a path: a path
    usually begins with a slash, and the last one is right for other files. */
@@ -72,6 +74,23 @@ void where_set(struct verdict *verdict, const char *place, double share)
 		verdict->where_line = (int)strtol(line + 1, NULL, 10);
 	snprintf(verdict->where_file, sizeof(verdict->where_file), "%.*s", (int)(line - file - 2),
 		 file + 2);
+}
+
+void where_add_line(struct buf *out, const struct verdict *verdict)
+{
+	const char *file = facts_place(verdict->where_file);
+
+	if (!verdict->where_function[0])
+		return;
+	text_visible(out, verdict->where_function, strlen(verdict->where_function));
+	if (file[0]) {
+		buf_text(out, "  ");
+		text_visible(out, file, strlen(file));
+		if (verdict->where_line > 0)
+			buf_print(out, ":%d", verdict->where_line);
+	}
+	if (verdict->where_share >= 0)
+		buf_print(out, "  %s", format_percent(verdict->where_share).text);
 }
 
 void where_add_json(struct buf *out, const struct verdict *verdict)

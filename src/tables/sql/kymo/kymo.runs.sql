@@ -8,7 +8,8 @@
 -- cwd              VARCHAR  working directory
 -- pid              INTEGER  process ID
 -- state            VARCHAR  live, ended, killed, detached (kymo attach ended while the program went
---                           on) or lost (gone, with no exit status seen)
+--                           on), lost (gone, with no exit status seen) or unknown (not ended, and
+--                           of another host, which alone knows whether it runs)
 -- exit_code        INTEGER  exit status; NULL if there is none or it is not known
 -- signal           VARCHAR  signal that killed the program, for example SIGKILL; NULL if none
 -- duration_ns      BIGINT   time from the start to the last recorded moment
@@ -21,6 +22,8 @@
 -- path             VARCHAR  path that the recording was read from
 -- job              VARCHAR  id of the job that the run is a part of; NULL if none
 -- started_ns       BIGINT   start of the run on the time axis of the recording: 0, except in a job
+-- age_ns           BIGINT   how old its last data is, by the wall clocks of both hosts; NULL if it
+--                           has ended
 SELECT
     started_unix_ns,
     program,
@@ -40,5 +43,6 @@ SELECT
     not_recorded,
     path,
     job,
-    started_ns
+    started_ns,
+    age_ns
 FROM kymo_meta('runs')

@@ -2,17 +2,21 @@
 -- weight: 1.0
 -- sentence: Rank {name} is absent: the other ranks wait for it in {which} for {won}.
 -- evidence: {count} rank{s} arrived at this collective, and none has left it
--- advice: look at the output and the last stack of that rank: kymo query 'FROM dist.ranks'
+-- advice: kymo backtrace --why shows what every rank does; look at the output of that rank
 -- tab: timeline
 -- query: FROM dist.ranks
 --
 -- A collective that has not ended, and whose group has ranks that have arrived neither at it nor at
--- a later one. A rank that still runs is absent after two seconds: before, it may be only late. The
--- place is where the absent rank was last seen.
+-- a later one. A rank that still runs is absent after two seconds: before, it may be only late. So
+-- is one of another host, unless its data is older than the wait: it may have arrived since. The
+-- place is where the absent rank was last seen. Only the last attempt of a restarted job counts.
 WITH
+calls AS (
+    FROM {include last_attempt}
+),
 o AS (
     SELECT group_name, max(seq) AS seq
-    FROM dist.collectives
+    FROM calls
     WHERE end_ns IS NULL
         AND coalesce(state, '') <> 'completed'
         AND NOT p2p
@@ -29,7 +33,7 @@ here AS (
         count(DISTINCT c.rank) AS present,
         min(c.arrival_ns) AS since_ns
     FROM o
-    JOIN dist.collectives c ON c.group_name = o.group_name AND c.seq = o.seq AND NOT c.p2p
+    JOIN calls c ON c.group_name = o.group_name AND c.seq = o.seq AND NOT c.p2p
     GROUP BY o.group_name, o.seq
 ),
 expected AS (
@@ -39,7 +43,7 @@ expected AS (
 absent AS (
     SELECT e.*
     FROM expected e
-    ANTI JOIN dist.collectives c
+    ANTI JOIN calls c
         ON c.group_name = e.group_name AND c.rank = e.rank AND c.seq >= e.seq AND NOT c.p2p
 ),
 named AS (
@@ -48,10 +52,10 @@ named AS (
         r.state,
         r.host,
         r.pid,
+        r.heard_ns,
         (SELECT max(started_ns + duration_ns) FROM kymo.runs) - a.since_ns AS waited_ns
     FROM absent a
-    LEFT JOIN dist.ranks r ON r.rank = a.rank
-    QUALIFY row_number() OVER (PARTITION BY a.group_name, a.rank ORDER BY r.attempt DESC) = 1
+    LEFT JOIN {include newest_ranks} r ON r.rank = a.rank
 )
 SELECT
     greatest(any_value(waited_ns), 0.002 * {run_ns}),
@@ -73,7 +77,8 @@ SELECT
             AND s.tid = s.pid
     ) AS place
 FROM named n
-WHERE state IS DISTINCT FROM 'running' OR waited_ns > 2000000000
+WHERE (state IS DISTINCT FROM 'running' OR waited_ns > 2000000000)
+    AND NOT (state = 'unknown' AND (waited_ns < 2000000000 OR heard_ns < since_ns))
 GROUP BY group_name
 ORDER BY 1 DESC
 LIMIT 1

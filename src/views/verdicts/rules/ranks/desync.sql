@@ -11,7 +11,7 @@
 WITH
 c AS (
     SELECT group_name, seq, rank, host, pid, op, bytes, arrival_ns, end_ns
-    FROM dist.collectives
+    FROM {include last_attempt}
     WHERE seq IS NOT NULL AND NOT p2p AND rank IS NOT NULL AND arrival_ns IS NOT NULL
 ),
 d AS (

@@ -1,0 +1,23 @@
+"""A rank that fails once, as torchrun --max-restarts=1 starts it: rank 1 raises in its 13th step; after the restart steps are slower."""
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+AGAIN = os.environ["TORCHELASTIC_RESTART_COUNT"] != "0"
+
+
+def load_batch(step):
+    time.sleep(0.06 if AGAIN else 0.01)
+    if dist.get_rank() == 1 and step == 12 and not AGAIN:
+        raise RuntimeError("bad sample")
+
+
+data = torch.ones(256)
+for number in range(30):
+    load_batch(number)
+    dist.all_reduce(data)
+    data /= dist.get_world_size()
+dist.destroy_process_group()
