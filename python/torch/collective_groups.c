@@ -81,8 +81,8 @@ static uint32_t group_name(const char *text)
 }
 
 /* False: it is another group. */
-static bool take_group(struct collective_group *group, PyObject *c10d, PyObject *of, PyObject *name,
-		       const void *backend)
+static bool collective_groups_take(struct collective_group *group, PyObject *c10d, PyObject *of,
+				   PyObject *name, const void *backend)
 {
 	const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
 
@@ -105,7 +105,7 @@ static void describe_group(struct collective_group *group, const void *backend)
 	while (names && PyDict_Check(names) && PyDict_Next(names, &at, &key, &value)) {
 		/* Functions of torch release the GIL, and another thread may end the group. */
 		PyObject *both = PyTuple_Pack(2, key, value);
-		const bool found = both && take_group(group, c10d, key, value, backend);
+		const bool found = both && collective_groups_take(group, c10d, key, value, backend);
 
 		Py_XDECREF(both);
 		if (found)

@@ -101,7 +101,7 @@ static const struct frame_rules *keep_rules(struct frame_table *table, uint64_t 
 }
 
 /* Before new rules are made, which refer to expressions. */
-static void make_room(struct frame_table *table)
+static void frame_rules_make_room(struct frame_table *table)
 {
 	if (table->cache.count < RULES_MOST && table->expression_bytes < EXPRESSIONS_MOST)
 		return;
@@ -119,7 +119,7 @@ const struct frame_rules *frame_table_find(struct frame_table *table, uint64_t a
 	struct evaluation *work;
 
 	if (!found) {
-		make_room(table);
+		frame_rules_make_room(table);
 		description = frame_entry_find(table, address);
 		work = description ? malloc(sizeof(*work)) : NULL;
 		if (work && (!frame_rules_read_both(table, description, work) ||

@@ -43,7 +43,7 @@ struct address_space {
 	uint64_t refreshed_ns; /* when /proc/PID/maps was read */
 	struct jit_map *jit; /* names of compiled code; NULL: not looked for yet */
 	bool jit_tried;
-	uint64_t jit_ns; /* when it was read */
+	uint64_t jit_next_ns; /* it is not read again before */
 	struct address_space *next;
 };
 

@@ -13,6 +13,7 @@
 
 #define PLACES_MOST (1u << 22)
 #define READ_AGAIN_NS 500000000ull
+#define PAUSES_PER_READ 50u /* 2 % of a core */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -205,15 +206,18 @@ static void native_places_want_lines(struct native_places *places, uint32_t numb
    the time. */
 static void read_names(struct address_space *space, uint64_t address)
 {
-	uint64_t start, now_ns = clock_monotonic_ns();
+	uint64_t start, took_ns, now_ns = clock_monotonic_ns();
 
 	if (space->jit_tried &&
-	    (now_ns - space->jit_ns < READ_AGAIN_NS || jit_map_find(space->jit, address, &start)))
+	    (now_ns < space->jit_next_ns || jit_map_find(space->jit, address, &start)))
 		return;
 	jit_map_free(space->jit);
 	space->jit_tried = true;
-	space->jit_ns = now_ns;
 	space->jit = jit_map_open(space->pid);
+	took_ns = clock_monotonic_ns() - now_ns;
+	space->jit_next_ns = now_ns + (took_ns > READ_AGAIN_NS / PAUSES_PER_READ
+					       ? took_ns * PAUSES_PER_READ
+					       : READ_AGAIN_NS);
 }
 
 uint32_t native_places_of(struct native_places *places, struct address_space *space,

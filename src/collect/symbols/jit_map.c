@@ -205,7 +205,7 @@ static int open_map(pid_t pid)
 }
 
 /* Up to a NUL: behind it there is no text, but perhaps a hole. */
-static size_t read_text(int fd, char *text, size_t bytes)
+static size_t jit_map_read_text(int fd, char *text, size_t bytes)
 {
 	size_t got = 0;
 
@@ -236,7 +236,7 @@ struct jit_map *jit_map_open(pid_t pid)
 	bytes = st.st_size < FILE_MOST ? (size_t)st.st_size : FILE_MOST;
 	text = malloc(bytes);
 	if (text)
-		map = jit_map_parse(text, read_text(fd, text, bytes));
+		map = jit_map_parse(text, jit_map_read_text(fd, text, bytes));
 	free(text);
 out:
 	if (fd >= 0)
