@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "base/schema.h"
 #include "serve/feed_sql.h"
+#include "serve/feed_steps.h"
 #include "views/verdicts/facts.h"
 
 #define ROWS_AT_ONCE 4096
@@ -271,49 +272,6 @@ static struct feed_stream *find_stream(struct feed *feed, uint32_t process, uint
 	return &feed->streams[feed->stream_count++];
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
-
-static int feed_take_step_rows(struct feed *feed, const struct store_process *process,
-			       const struct store_stream *stream, const struct store_chunk *chunk,
-			       uint64_t *next_row)
-{
-	static _Thread_local struct schema_step_row rows[ROWS_AT_ONCE];
-	uint64_t at = *next_row > chunk->first_row ? *next_row - chunk->first_row : 0, got = 1;
-	int rc = 0;
-
-	for (; at < chunk->rows && got && !rc; at += got) {
-		uint64_t wanted = chunk->rows - at < ROWS_AT_ONCE ? chunk->rows - at : ROWS_AT_ONCE;
-
-		got = store_read_rows(stream, chunk, at, wanted, rows);
-		for (uint64_t i = 0; i < got && !rc; i++)
-			rc = step_map_add(
-				&feed->map, process->rank, rows[i].step,
-				store_clock_ns(&process->clock, rows[i].start_ticks),
-				store_clock_span_ns(&process->clock, rows[i].duration_ticks));
-	}
-	if (chunk->first_row + at > *next_row)
-		*next_row = chunk->first_row + at;
-	return rc;
-}
-
-static int feed_take_steps(struct feed *feed, const struct recording *recording,
-			   const struct store_stream *stream)
-{
-	const struct store_process *of = &recording->processes[stream->process];
-	int64_t process = find_process(feed, of);
-	struct feed_stream *known = process < 0 ? NULL
-						: find_stream(feed, (uint32_t)process, stream->id);
-	uint64_t next_row = known ? known->next_row : 0;
-	int rc = known ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < stream->chunk_count && !rc; i++)
-		if (stream->chunks[i].first_row + stream->chunks[i].rows > next_row)
-			rc = feed_take_step_rows(feed, of, stream, &stream->chunks[i], &next_row);
-	if (known)
-		known->next_row = next_row;
-	return rc;
-}
-
 /* ---- zones ---------------------------------------------------------------------------------- */
 
 static int take_stream(struct feed *feed, const struct recording *recording,
@@ -446,18 +404,54 @@ static void look_at_samples(struct feed *feed, uint64_t rows)
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
+static bool has_steps(const struct recording *recording, const struct store_stream *stream)
+{
+	return !stream->without_file && !strcmp(stream->table, "trace.steps") &&
+	       stream->row_bytes == sizeof(struct schema_step_row) &&
+	       recording->processes[stream->process].rank >= 0;
+}
+
+/* Where the last look ended in each stream is kept beside that of its zones. */
+static int feed_take_steps(struct feed *feed, const struct recording *recording)
+{
+	struct feed_steps *list = calloc(recording->stream_count + 1, sizeof(*list));
+	size_t count = 0;
+	int rc = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < recording->stream_count && !rc; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+		int64_t process;
+		const struct feed_stream *known;
+
+		if (!has_steps(recording, stream))
+			continue;
+		process = find_process(feed, &recording->processes[stream->process]);
+		known = process < 0 ? NULL : find_stream(feed, (uint32_t)process, stream->id);
+		rc = known ? 0 : -ENOMEM;
+		if (known)
+			list[count++] = (struct feed_steps){
+				.stream = stream,
+				.process = &recording->processes[stream->process],
+				.number = (size_t)(known - feed->streams),
+				.next_row = known->next_row
+			};
+	}
+	if (!rc)
+		rc = feed_steps_read(&feed->map, list, count);
+	for (size_t i = 0; i < count && !rc; i++)
+		feed->streams[list[i].number].next_row = list[i].next_row;
+	free(list);
+	return rc;
+}
+
 static int take_recording(struct feed *feed, const struct recording *recording)
 {
-	int rc = 0;
+	int rc = feed_take_steps(feed, recording);
 
 	feed->open_count = 0;
 	for (size_t i = 0; i < recording->stream_count && !rc; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 
-		if (!stream->without_file && !strcmp(stream->table, "trace.steps") &&
-		    stream->row_bytes == sizeof(struct schema_step_row) &&
-		    recording->processes[stream->process].rank >= 0)
-			rc = feed_take_steps(feed, recording, stream);
 		if (stream->without_file || strcmp(stream->table, "trace.zones") ||
 		    stream->row_bytes != sizeof(struct kymo_zone_row))
 			continue;

@@ -13,6 +13,7 @@
 #include "base/intern.h"
 #include "store/discover.h"
 #include "store/host_clocks.h"
+#include "store/parallel.h"
 #include "store/recording_inside.h"
 
 #define JOB_RUNS_MAX 100000u /* subdirectories that are looked at */
@@ -81,42 +82,75 @@ static bool job_add_run(struct recording *job, struct recording *part)
 	return true;
 }
 
-static int job_open_run(struct recording *job, const char *path, size_t parts,
-			struct kymo_error *err)
+/* A recording of the job, as it was opened; NULL with the reason. */
+struct job_part {
+	struct recording *recording;
+	struct kymo_error why;
+};
+
+struct job_parts {
+	const struct recording *job;
+	const struct job_names *list;
+	struct job_part *parts;
+};
+
+static int job_open_part(const char *path, size_t parts, struct recording **out,
+			 struct kymo_error *err)
 {
 	struct run_files source;
-	struct recording *part = NULL;
 	int rc = store_kind(path, err) == STORE_DIRECTORY ? 0 : -EINVAL;
 
 	if (!rc)
 		rc = run_files_open(&source, path, err);
-	if (!rc)
-		rc = inside_open(&source, path, parts, &part, err);
-	if (!rc && !job_add_run(job, part)) {
-		store_close(part);
-		rc = error_set(err, ENOMEM, "out of memory for the job");
+	return rc ? rc : inside_open(&source, path, parts, out, err);
+}
+
+static void job_open_one(size_t i, void *context)
+{
+	const struct job_parts *all = context;
+	struct job_part *part = &all->parts[i];
+	char path[KYMO_PATH_BYTES + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", all->job->path, all->list->names[i]);
+	if (strlen(path) >= KYMO_PATH_BYTES)
+		error_set(&part->why, ENAMETOOLONG, "its path is too long");
+	else
+		job_open_part(path, all->list->count, &part->recording, &part->why);
+}
+
+/* In the order of their names, whatever the order in which they were opened. */
+static void job_add_parts(struct recording *job, const struct job_parts *all,
+			  struct kymo_error *first)
+{
+	for (size_t i = 0; i < all->list->count; i++) {
+		struct job_part *part = &all->parts[i];
+
+		if (part->recording && job_add_run(job, part->recording))
+			continue;
+		if (part->recording)
+			error_set(&part->why, ENOMEM, "out of memory for the job");
+		store_close(part->recording);
+		inside_say(job, "the recording %s of the job is left out: %s", all->list->names[i],
+			   part->why.text);
+		if (!first->text[0])
+			*first = part->why;
 	}
-	return rc;
 }
 
 static int job_open_runs(struct recording *job, struct kymo_error *err)
 {
 	struct job_names list = { 0 };
+	struct job_parts all = { .job = job, .list = &list };
 	struct kymo_error first = { 0 };
 	int rc = job_list(job->path, &list, err);
 
-	for (size_t i = 0; i < list.count && !rc; i++) {
-		char path[KYMO_PATH_BYTES + 256];
-		struct kymo_error why = { 0 };
-
-		snprintf(path, sizeof(path), "%s/%s", job->path, list.names[i]);
-		if (strlen(path) >= KYMO_PATH_BYTES || job_open_run(job, path, list.count, &why)) {
-			inside_say(job, "the recording %s of the job is left out: %s",
-				   list.names[i], why.text[0] ? why.text : "its path is too long");
-			if (!first.text[0])
-				first = why;
-		}
+	if (!rc && !(all.parts = calloc(list.count + 1, sizeof(*all.parts))))
+		rc = error_set(err, ENOMEM, "out of memory for the job %s", job->path);
+	if (!rc) {
+		parallel_each(list.count, job_open_one, &all);
+		job_add_parts(job, &all, &first);
 	}
+	free(all.parts);
 	free(list.names);
 	if (!rc && !job->run_count)
 		rc = error_set(err, first.code ? first.code : ENOENT,

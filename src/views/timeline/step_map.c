@@ -144,6 +144,47 @@ int step_map_add(struct step_map *map, int32_t rank, int64_t step, int64_t start
 	return 0;
 }
 
+/* Takes all steps of a rank that the map does not have. False: some need a check of their own. */
+static bool step_map_adopt(struct step_map *map, struct step_map_rank *of)
+{
+	int64_t last = of->first + (int64_t)of->count - 1;
+	struct step_map_rank *to;
+
+	if (step_map_find(map, of->rank) || of->count > STEP_MAP_STEPS_MOST - map->cells ||
+	    !step_map_is_near(map, of->first) || !step_map_is_near(map, last))
+		return false;
+	to = step_map_rank_of(map, of->rank, of->first);
+	if (!to)
+		return false;
+	*to = *of;
+	of->steps = NULL;
+	of->count = of->room = 0;
+	map->cells += to->count;
+	step_map_widen(map, to->first);
+	step_map_widen(map, last);
+	return true;
+}
+
+int step_map_join(struct step_map *map, struct step_map *from)
+{
+	int rc = 0;
+
+	map->hidden += from->hidden;
+	for (size_t i = 0; i < from->rank_count && !rc; i++) {
+		struct step_map_rank *of = &from->ranks[i];
+
+		if (!of->count || step_map_adopt(map, of))
+			continue;
+		for (size_t k = 0; k < of->count && !rc; k++)
+			if (of->steps[k].duration_ns >= 0)
+				rc = step_map_add(map, of->rank, of->first + (int64_t)k,
+						  of->steps[k].start_ns,
+						  (int64_t)of->steps[k].duration_ns);
+	}
+	step_map_fini(from);
+	return rc;
+}
+
 /* The step of a rank, or NULL. */
 static struct step_map_step *step_map_at(const struct step_map_rank *rank, int64_t step)
 {

@@ -49,6 +49,9 @@ struct step_map {
    steps. A rank below 0 is ignored. 0 or -ENOMEM. */
 int step_map_add(struct step_map *map, int32_t rank, int64_t step, int64_t start_ns,
 		 int64_t duration_ns);
+/* Moves the steps of `from`, which has one rank, to the map; as step_map_add() of each. `from` is
+   empty after it. */
+int step_map_join(struct step_map *map, struct step_map *from);
 /* Adds to a step that the map has. */
 void step_map_add_wait(struct step_map *map, int32_t rank, int64_t step, int64_t wait_ns);
 void step_map_forget_waits(struct step_map *map);

@@ -51,6 +51,39 @@ static void a_cell_is_the_distance_to_the_median_of_its_step(void **unused)
 	step_map_fini(&map);
 }
 
+/* Of each rank a map of its own, as several threads read them. */
+static void maps_of_single_ranks_join_to_the_same_map(void **unused)
+{
+	struct step_map_part all = { .to = INT64_MAX, .end_rank = 99, .columns = 99, .rows = 99 };
+	struct step_map_part same = all;
+	struct step_map map, joined = { 0 };
+	signed char *cells, *others;
+
+	(void)unused;
+	make_map(&map);
+	for (int32_t rank = 5; rank >= 0; rank--)
+		for (int64_t half = 10; half < 20; half += 5) {
+			struct step_map one = { 0 };
+
+			for (int64_t step = half; step < half + 5; step++)
+				if (rank != 3 && rank != 4 && (rank != 5 || step != 13))
+					step_map_add(&one, rank, step, step * 2000,
+						     rank == 2 && step == 17 ? 1500 : 1000);
+			assert_int_equal(step_map_join(&joined, &one), 0);
+			assert_null(one.ranks);
+		}
+	assert_int_equal(step_map_settle(&joined), 0);
+	cells = cells_of(&map, &all);
+	others = cells_of(&joined, &same);
+	assert_int_equal(joined.cells, map.cells);
+	assert_int_equal(same.rows, all.rows);
+	assert_memory_equal(cells, others, all.rows * all.columns);
+	free(cells);
+	free(others);
+	step_map_fini(&map);
+	step_map_fini(&joined);
+}
+
 static void a_coarse_cell_keeps_the_farthest_value(void **unused)
 {
 	struct step_map_part part = { .to = INT64_MAX, .end_rank = 99, .columns = 2, .rows = 2 };
@@ -151,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cell_is_the_distance_to_the_median_of_its_step),
+		cmocka_unit_test(maps_of_single_ranks_join_to_the_same_map),
 		cmocka_unit_test(a_coarse_cell_keeps_the_farthest_value),
 		cmocka_unit_test(waits_count_per_step_and_chosen_ranks_keep_their_median),
 		cmocka_unit_test(steps_far_apart_take_no_memory),
