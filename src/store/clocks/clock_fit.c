@@ -8,7 +8,6 @@
 #define FIT_CONFIRM 4u /* contradictions in a row that make a step */
 #define FIT_ENOUGH 8u /* collectives for an estimate from ends */
 #define FIT_BLOCKS 16u
-#define FIT_QUANTILE 0.1 /* of latencies: the load of a machine changes small ones least */
 #define FIT_SURE 4.0 /* standard errors that are stated */
 /* How much longer one host may take than the other to notice the last arrival, as a part of the
    latency. Ranks of one host that were aligned as if they had two clocks differed by up to 0.18,
