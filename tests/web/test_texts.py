@@ -28,6 +28,7 @@ def call(browser, tmp_path_factory):
     ("/runs/lr=5, /runs/a@2 and /runs/1,2 took 3 min", ["3 min"]),
     ("torch 2.5.1 and python3.11 need 1.5 GB", ["1.5 GB"]),
     ("12 of 1,234,567 calls, 0.5 ms each.", ["12", "1,234,567", "0.5 ms"]),
+    ("Ranks 0, 3-5 and 6 are late, rank 12 by 4.72 ms of 628 ms", ["4.72 ms", "628 ms"]),
     ("layer-3.weight, blocks.0.mlp and 2024-05-01", []),
 ])
 def test_figures_are_no_digits_of_paths_names_or_versions(call, sentence, figures):

@@ -121,9 +121,10 @@ export function measure(value, unit) {
 	return size && (size < 0.001 || size >= 1e6) ? value.toPrecision(3) : String(Number(value.toPrecision(4)));
 }
 
-/** A figure in a sentence, with its unit: not a digit of a path, a name or a version. */
-const FIGURE =
-	/((?<![\w.,/:@=\\-])\d+(?:,\d{3})*(?:\.\d+)?(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?(?![\w/]|[.,:-]\w))/;
+/** A figure in a sentence, with its unit: not a digit of a path, a name or a version, and not the number of a rank. */
+const BEFORE_FIGURE = /(?<![\w.,/:@=\\-])(?<!\b[Rr]anks? [\d, –-]*(?:and )?)/;
+const NUMBER = /\d+(?:,\d{3})*(?:\.\d+)?(?: ?(?:%|[nµm]?s\b|min\b|h\b|[kMGT]?B\b))?(?![\w/]|[.,:-]\w)/;
+const FIGURE = new RegExp(`(${BEFORE_FIGURE.source}${NUMBER.source})`);
 
 /**
  * A sentence cut at its figures, which are the items with odd numbers.

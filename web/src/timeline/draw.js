@@ -1,6 +1,7 @@
 // Draws the timeline: zones from tiles, tracks, ruler, minimap and series; and cursor, hover and selection on a canvas
 // over it.
 import { levelFor, tileSpan, unitOf } from "../document.js";
+import { shortened } from "../flame.js";
 import { duration, measure } from "../format.js";
 import { fillOf, labelOf, SAMPLE, themed } from "../theme.js";
 import { BAR, FONT, GAP, GUTTER, LABEL_LEAST, MINIMAP, ROW, RULER, TOP, UNKNOWN } from "./layout.js";
@@ -249,6 +250,23 @@ function drawSeries(timeline, { series, y }) {
 	ink.stroke();
 }
 
+/** Texts of the gutter as they fit, by font and text: none is measured twice. @type {Map<string, string>} */
+const fitting = new Map();
+const FITTING_MOST = 4000;
+
+/** @param {CanvasRenderingContext2D} ink @param {string} text @param {number} x */
+function gutterText(ink, text, x) {
+	const key = `${ink.font} ${x} ${text}`;
+	let shown = fitting.get(key);
+	if (shown === undefined) {
+		shown = shortened(ink, text, GUTTER - 6 - x);
+		if (fitting.size > FITTING_MOST)
+			fitting.clear();
+		fitting.set(key, shown);
+	}
+	return shown;
+}
+
 /** @param {Timeline} timeline @param {Layout} layout */
 function drawGutter(timeline, { tracks, charts, groups }) {
 	const ink = timeline.ink;
@@ -259,12 +277,12 @@ function drawGutter(timeline, { tracks, charts, groups }) {
 			return;
 		ink.font = FONT.replace("11px", "12px");
 		ink.fillStyle = themed("text");
-		ink.fillText(title, 8, top + 8);
+		ink.fillText(gutterText(ink, title, 8), 8, top + 8);
 		if (height < 2 * ROW)
 			return;
 		ink.font = FONT;
 		ink.fillStyle = themed("muted");
-		ink.fillText(note, 22, top + 23);
+		ink.fillText(gutterText(ink, note, 22), 22, top + 23);
 	};
 	ink.fillStyle = themed("panel");
 	ink.fillRect(0, TOP, GUTTER, timeline.height - TOP);

@@ -8,6 +8,8 @@ import { table } from "../tables.js";
 /** @import { MapCells, MapOf, Tab } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
 
+const NO_STEPS = "No steps recorded: mark them with kymo.step(), or record the training loop with kymo run --torch.";
+
 /** @type {Record<MapOf, {option: string, title: string, less: string, more: string}>} */
 const VALUES = {
 	duration: {
@@ -133,7 +135,8 @@ class RanksView {
 		const size = `${counted(cells.ranks.length, "rank")} × ${counted(steps, "step")}`;
 		const hidden = cells.hidden ? `; ${count(cells.hidden)} steps are left out` : "";
 		const missing = this.of === "wait" && !cells.waits ? "No collective with several ranks was recorded." : "";
-		this.status.textContent = missing || `${title}; ${size}${hidden}`;
+		const none = steps ? "" : NO_STEPS;
+		this.status.textContent = none || missing || `${title}; ${size}${hidden}`;
 	}
 
 	/** @param {{rank: number, step: number, start_ns: number, duration_ns: number}} cell */
