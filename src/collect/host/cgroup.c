@@ -12,6 +12,7 @@
 
 #define ROOT "/sys/fs/cgroup"
 #define NEAR_NO_LIMIT (1ull << 62)
+#define ALL_EVERY 16u /* readings */
 
 static const char *const resources[CGROUP_RESOURCES] = { "cpu", "memory", "io" };
 
@@ -219,11 +220,17 @@ static void read_v1_cpu(char *directory, const char *mount, struct cgroup_readin
 
 void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgroup_reading *out)
 {
+	cgroup_read_some(root, paths, CGROUP_ALL_HIERARCHIES, out);
+}
+
+uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, uint32_t hierarchies,
+			  struct cgroup_reading *out)
+{
 	static const struct {
 		const char *mount; /* under the root */
 		size_t path; /* in struct cgroup_paths */
 		void (*read)(char *directory, const char *mount, struct cgroup_reading *out);
-	} hierarchies[] = {
+	} rows[] = {
 		{ "", offsetof(struct cgroup_paths, unified), read_v2 },
 		{ "/unified", offsetof(struct cgroup_paths, unified), read_v2 },
 		{ "/memory", offsetof(struct cgroup_paths, memory), read_v1_memory },
@@ -231,16 +238,22 @@ void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgro
 		{ "/cpu,cpuacct", offsetof(struct cgroup_paths, cpu), read_v1_cpu },
 	};
 	char mount[CGROUP_PATH_BYTES], directory[2 * CGROUP_PATH_BYTES];
+	uint32_t told = 0;
 
 	memset(out, 0xff, sizeof(*out)); /* CGROUP_NONE */
 	out->cpu_limit = 0;
-	for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
-		const char *path = (const char *)paths + hierarchies[i].path;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *path = (const char *)paths + rows[i].path;
+		struct cgroup_reading before = *out;
 
-		snprintf(mount, sizeof(mount), "%.200s%s", root, hierarchies[i].mount);
-		if (*path && find_group(mount, path, directory, sizeof(directory)))
-			hierarchies[i].read(directory, mount, out);
+		snprintf(mount, sizeof(mount), "%.200s%s", root, rows[i].mount);
+		if ((hierarchies >> i & 1) && *path &&
+		    find_group(mount, path, directory, sizeof(directory)))
+			rows[i].read(directory, mount, out);
+		if (memcmp(&before, out, sizeof(before)) != 0)
+			told |= 1u << i;
 	}
+	return told;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -315,11 +328,17 @@ static struct cgroup_group *group_of(struct cgroup *cgroup, const struct cgroup_
 	return group;
 }
 
+/* Controllers are seldom enabled while a program runs, so that hierarchies without them are read
+   again only from time to time. */
 static void sample_group(struct cgroup_group *group, uint64_t now_ns)
 {
+	bool all = group->reads++ % ALL_EVERY == 0;
 	struct cgroup_reading now;
+	uint32_t told = cgroup_read_some(ROOT, &group->paths,
+					 all ? CGROUP_ALL_HIERARCHIES : group->hierarchies, &now);
 
-	cgroup_read(ROOT, &group->paths, &now);
+	if (all)
+		group->hierarchies = told;
 	add_host_pressure(&now);
 	cgroup_append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
 	group->last = now;

@@ -47,6 +47,11 @@ double cgroup_parse_cpu_max(const char *text);
 /* Reads a group below root (/sys/fs/cgroup except in tests). Limits are the smallest of the group
    and its ancestors. */
 void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgroup_reading *out);
+#define CGROUP_ALL_HIERARCHIES UINT32_MAX
+/* As cgroup_read(), of the hierarchies in the mask only. Returns those that have told something: on
+   most machines one or two of five. */
+uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, uint32_t hierarchies,
+			  struct cgroup_reading *out);
 
 #define CGROUP_GROUPS 16
 
@@ -55,6 +60,7 @@ struct cgroup {
 		struct cgroup_paths paths;
 		struct cgroup_reading last;
 		uint64_t read_ns, sample;
+		uint32_t hierarchies, reads;
 		pid_t pid; /* a process of the group */
 	} groups[CGROUP_GROUPS];
 	size_t count;

@@ -340,7 +340,8 @@ static void owe_time(struct native_wait_thread *thread, const struct host_thread
 		thread->owed_ns += past_ns - busy_ns;
 }
 
-/* Returns whether it differs from the look before. False in *out_alive: it has ended. */
+/* Returns whether it differs from the look before. False in *out_alive: it has ended, which is no
+   difference: a program that starts many processes would be looked at as often as possible. */
 static bool look_at_thread(struct native_waits *waits, const struct native_waits_with *with,
 			   struct native_wait_thread *thread, uint64_t now_ns, bool *out_alive)
 {
@@ -349,7 +350,7 @@ static bool look_at_thread(struct native_waits *waits, const struct native_waits
 
 	*out_alive = read_schedule(waits, thread, &now);
 	if (!*out_alive)
-		return true;
+		return false;
 	ran = !thread->known || now.slices != thread->slices || now.run_ns != thread->run_ns;
 	owe_time(thread, &now, now_ns);
 	thread->known = true;

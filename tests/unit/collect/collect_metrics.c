@@ -157,7 +157,8 @@ static void version_2_is_read_and_the_smallest_limit_above_holds(void **state)
 static void version_1_is_read_beside_an_empty_version_2(void **state)
 {
 	struct cgroup_paths paths = { .unified = "/", .memory = "/m/x", .cpu = "/c" };
-	struct cgroup_reading reading;
+	struct cgroup_reading reading, again;
+	uint32_t told;
 
 	(void)state;
 	put("unified/cgroup.procs", "");
@@ -175,6 +176,12 @@ static void version_1_is_read_beside_an_empty_version_2(void **state)
 	assert_true(reading.cpu_limit == 0.5);
 	assert_int_equal(reading.throttled_count, 4);
 	assert_int_equal(reading.throttled_ns, 77);
+	told = cgroup_read_some(root, &paths, CGROUP_ALL_HIERARCHIES, &reading);
+	assert_int_equal(told, 1u << 2 | 1u << 4); /* memory, and cpu,cpuacct */
+	assert_int_equal(cgroup_read_some(root, &paths, told, &again), told);
+	assert_memory_equal(&again, &reading, sizeof(again));
+	assert_int_equal(cgroup_read_some(root, &paths, 0, &again), 0);
+	assert_true(again.memory_bytes == CGROUP_NONE);
 }
 
 /* A container's process has a path of the host's; what is mounted here is its own group. */
