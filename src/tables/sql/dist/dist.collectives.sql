@@ -110,4 +110,6 @@ SELECT
     state
 FROM known k
 LEFT JOIN last l
-    ON l.group_name IS NOT DISTINCT FROM k.group_name AND l.seq = k.seq AND NOT k.p2p
+    -- not "AND NOT k.p2p": a condition on one side alone makes it a nested loop
+    ON l.group_name IS NOT DISTINCT FROM k.group_name
+    AND l.seq = CASE WHEN NOT k.p2p THEN k.seq END
