@@ -318,7 +318,8 @@ static bool group_field(struct trace *trace, struct json_scan *scan, const struc
 }
 
 /* Names that the window moves away from are copied by trace_name(). */
-static bool take_group(struct trace *trace, struct json_scan *scan, const struct json_text *name)
+static bool flight_take_group(struct trace *trace, struct json_scan *scan,
+			      const struct json_text *name)
 {
 	struct trace_group group = { .name = trace_name(trace, TRACE_CLASS_COUNT,
 							KYMO_SOURCE_DEVICE, name),
@@ -356,7 +357,7 @@ bool flight_groups(struct trace *trace, struct json_scan *scan)
 		return json_scan_skip(scan);
 	scan->at++;
 	while (json_scan_key(scan, &name))
-		if (!take_group(trace, scan, &name))
+		if (!flight_take_group(trace, scan, &name))
 			return false;
 	return scan->state == JSON_OK;
 }
