@@ -2,10 +2,10 @@
  * Collectives of torch.distributed: dist.collectives. c10d calls its backends through virtual
  * functions, from Python and from DDP alike, so the entries of their tables are replaced: those of
  * ProcessGroupGloo when a collective is enqueued, that of run() of gloo's work when it begins and
- * ends on the worker thread, and wait() of sends and receives. Entries are found by the names of the
- * functions that they point to, not by position; a build that lacks them records no collectives. A
- * callback of at::RecordFunction would be called for every operator, and knows neither the group nor
- * the number of a gloo call.
+ * ends on the worker thread, and wait() of sends and receives. Entries are found by the names of
+ * the functions that they point to, not by position; a build that lacks them records no
+ * collectives. A callback of at::RecordFunction would be called for every operator, and knows
+ * neither the group nor the number of a gloo call.
  *
  * Our functions pass on all registers that can hold arguments, and one word of the stack more than
  * any of the functions takes. Exceptions of gloo pass through them: such a call has no end. Only

@@ -1,4 +1,4 @@
-"""A rank that fails once, as torchrun --max-restarts=1 starts it: rank 1 raises in its 13th step; after the restart steps are slower."""
+"""A rank that fails once, as torchrun --max-restarts=1 starts it: rank 1 raises in step 13; after the restart steps are slower."""
 import os
 import time
 
