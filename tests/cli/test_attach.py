@@ -366,6 +366,7 @@ def test_the_function_that_waits_is_named(kymo):
     (kymo.cwd / "server.py").write_text(FETCH)
     with running(kymo, command=[sys.executable, "server.py"]) as program:
         watcher = attach(kymo, program.pid, "-o", "seen", env={"KYMO_SAMPLE_RATE": "0.02"})
+        until(lambda: is_watched(kymo, program.pid))
         until(lambda: len(rows(kymo, program.pid, "FROM python.samples")) > 40)
         assert end(watcher)[0] == 0
     verdicts = json.loads(kymo("report", "seen", "-f", "json").out)["verdicts"]

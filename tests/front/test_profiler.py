@@ -130,6 +130,31 @@ def test_lines_are_zones_with_file_and_line(front):
                     {"line": 8, "n": 1}, {"line": 9, "n": 1}]
 
 
+def test_coverage_beside_recorded_lines_finds_the_lines_that_it_finds_alone(front):
+    """Both start and stop inside the other, as in test suites of such tools."""
+    pytest.importorskip("coverage", reason="no coverage in this Python")
+    code = """
+        import coverage
+        from kymo import Profiler
+        def f(n):
+            if n:
+                return n
+            return 0
+        def covered():
+            tool = coverage.Coverage(data_file=None)
+            tool.start()
+            with Profiler():
+                f(1)
+            tool.stop()
+            return sorted(tool.get_data().lines(__file__))
+        print(covered(), end=" ")
+        with Profiler():
+            print(covered())
+    """
+    plain = subprocess.run([sys.executable, front.write(code)], env=front.env, capture_output=True, text=True, check=True)
+    assert front("-p", "-l", code=code).stdout == plain.stdout and "5, 6" in plain.stdout
+
+
 def test_c_functions_have_their_own_names(front):
     recording = front("--c-calls", code="""
         def f():
