@@ -117,6 +117,34 @@ static void describe_group(struct collective_group *group, const void *backend)
 	PyErr_Clear();
 }
 
+static int32_t ask_number(PyObject *module, const char *function)
+{
+	PyObject *number = module ? PyObject_CallMethod(module, function, NULL) : NULL;
+	long value = number && PyLong_Check(number) ? PyLong_AsLong(number) : -1;
+
+	Py_XDECREF(number);
+	PyErr_Clear();
+	return value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
+}
+
+/* Of a process that was started without the variables of a launcher, as by torch.multiprocessing:
+   the group knows it. GIL. */
+static void learn_rank(void)
+{
+	struct kymo_control *control = kymo__control();
+	PyObject *c10d;
+
+	if (!control || control->rank >= 0)
+		return;
+	c10d = PyImport_ImportModule("torch.distributed.distributed_c10d");
+	control->ranks = ask_number(c10d, "get_world_size");
+	control->rank = ask_number(c10d, "get_rank");
+	if (control->rank >= 0)
+		control->rank_source = KYMO_RANK_TORCH;
+	Py_XDECREF(c10d);
+	PyErr_Clear();
+}
+
 static struct collective_group *find_by_backend(const void *backend)
 {
 	uint32_t count = kymo__load_acquire(&group_count);
@@ -139,6 +167,7 @@ static struct collective_group *add_group(const void *backend)
 		return NULL;
 	gil = PyGILState_Ensure();
 	describe_group(&described, backend);
+	learn_rank();
 	/* Meanwhile another thread may have added this group, or another one. */
 	group = find_by_backend(backend);
 	if (!group && group_count < GROUPS_MOST) {

@@ -29,6 +29,8 @@ CAUSES = {
               r"The program waits for a child \(sleep\) for .* of the run\."),
     "pipe": ("waiting", python("waits.py", "pipe"), python("waits.py", "pipe", "0.05"), "read_results", "waits.py",
              r"The program waits for a pipe for .* of the run\."),
+    "nested generators": ("function", python("hot.py", "nested"), python("hot.py", "shared"), "multiply", "hot.py",
+                          r"The costliest function is multiply \(hot\.py:\d+\): .* of the run\."),
     "queue": ("waiting", python("waits.py", "queue"), python("waits.py", "queue", "0.05"), "produce_items", "waits.py",
               r"The program sleeps for .* of the run\."),
     "lock": ("lock", python("waits.py", "lock"), python("waits.py", "lock", "0.05"), "update_cache", "waits.py",
@@ -77,6 +79,8 @@ TORCH = {
                                  "filter_outliers", "training.py", r"filter_outliers takes .* of step time \(.*\), outside .*"),
     "kept graph": ("growth", python("training.py", "graph"), python("training.py", "graph", "few"), "train", "training.py",
                    r"Memory grows throughout the run: .*"),
+    "small steps": ("small_steps", python("training.py", "small"), python("training.py", "small", "few"), "train", "training.py",
+                    r"Steps are small: 3,000 steps of .*s each take .* of the run without imports; a torch module takes .*"),
     "late rank": ("rank", python("ddp.py", "late"), python("ddp.py", "even"), "augment_images", "ddp.py",
                   r"Rank 1 is late: the other ranks wait for it for .* of the time \(.*\)\."),
 }
@@ -171,6 +175,13 @@ def test_a_program_that_was_killed_while_it_worked_has_none(runs):
     good, run = holds(runs, python("hangs.py", "busy", "3"), lambda run: "no progress" not in run.verdicts[0]["sentence"])
     assert good, run.verdicts[0]
     assert run.verdicts[0]["where"]["function"] in ("poll_status", "busy")
+
+
+def test_the_start_of_children_is_no_wait_for_storage(runs):
+    """The parent of a vfork is in the state in which one waits for a disk. What it waits for differs: the kernel, or the child."""
+    words = python("waits.py", "children")
+    good, run = holds(runs, words, lambda run: "io" not in run.names() and (run.verdicts[0]["where"] or {}).get("function") == "file_size")
+    assert good, [(one["name"], one["sentence"], one["where"]) for one in run.verdicts]
 
 
 @pytest.fixture

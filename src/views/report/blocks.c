@@ -362,7 +362,7 @@ int blocks_write_range(struct tables *tables, int64_t from_ns, int64_t to_ns,
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(ranged) / sizeof(ranged[0]) && !rc; i++) {
-		if (ranged[i].kind == RANGED_RANKS && !ranks->count)
+		if (ranged[i].kind == RANGED_RANKS && (!ranks || !ranks->count))
 			continue;
 		fputc(',', out);
 		if (ranged[i].kind == RANGED_DEVICE && !device)

@@ -24,6 +24,7 @@ struct rules_row {
 	double weight;
 	double weight_with_steps; /* the same for a program with steps; 0: as weight */
 	double least_s; /* runs shorter than this are not judged; 0: all are */
+	const char *needs; /* a table; without rows in it the query is not run. NULL: none */
 	/* One row: won_ns, whole_ns, name, count, a, b, and optionally which; see struct finding in
 	   verdict.c. After them, by name: place, a frame as in python.samples ("function
 	   (file:line)"), and place_share, its part of the finding's time; advice and weight, if

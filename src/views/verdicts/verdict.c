@@ -15,7 +15,7 @@
 #include "views/term/text.h"
 #include "views_sql.h"
 
-#define NAME_COLUMNS 40
+#define NAME_COLUMNS 56
 #define WHICH_COLUMNS 100 /* a second name may be a clause */
 #define SHORT_NS 1e9
 #define SHORT_SHARE 0.2 /* of a short run: a region that takes more is judged */
@@ -511,16 +511,28 @@ static double rank_of(const struct candidate *candidate, const struct facts *fac
 	return candidate->finding.won_ns * weight;
 }
 
-/* A wait for other ranks is the fault of the rank that is late or absent. */
+static const struct candidate *find_candidate(const char *name, const struct candidate *all,
+					      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i].rule->name, name))
+			return &all[i];
+	return NULL;
+}
+
+/* A wait for other ranks is the fault of the rank that is late or absent, and one inside of the
+   function that blocks an event loop is the reason why it does. */
 static bool is_said_better(const struct candidate *one, const struct candidate *all, size_t count)
 {
-	if (strcmp(one->rule->name, "waiting") ||
-	    !strstr(one->finding.which, "waits for other ranks"))
+	const struct candidate *blocked = find_candidate("event_loop", all, count);
+
+	if (strcmp(one->rule->name, "waiting"))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(all[i].rule->name, "rank") || !strcmp(all[i].rule->name, "absent"))
-			return true;
-	return false;
+	if (blocked && blocked->finding.place[0] &&
+	    !strcmp(blocked->finding.place, one->finding.place))
+		return true;
+	return strstr(one->finding.which, "waits for other ranks") &&
+	       (find_candidate("rank", all, count) || find_candidate("absent", all, count));
 }
 
 static int by_gain(const void *a, const void *b)
@@ -533,10 +545,16 @@ static int by_gain(const void *a, const void *b)
 				   : x->rule > y->rule;
 }
 
-/* Verdicts on devices have costly queries, and most programs use no device. */
+/* A query takes some milliseconds even where its table is empty, and most programs have no device,
+   no ranks and no event loop. Steps may be of an imported trace, which has no stream of them. */
 static bool can_hold(const struct rules_row *rule, const struct facts *facts)
 {
-	return strcmp(rule->tab, "devices") || facts_rows_of(facts, "device.ops").kept;
+	const char *table = strcmp(rule->tab, "devices") ? rule->needs : "device.ops";
+
+	if (!table || !facts->table_count)
+		return true;
+	return facts_rows_of(facts, table).kept ||
+	       (!strcmp(table, "trace.steps") && facts->steps.count);
 }
 
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,

@@ -25,9 +25,11 @@ static const char *where_split(const char *place)
 /* A generator or lambda is named after the function that it stands in: its line tells the rest. */
 size_t where_outer_bytes(const char *name)
 {
-	static const char *const inner[] = { ".<locals>.<genexpr>", ".<locals>.<listcomp>",
-					     ".<locals>.<dictcomp>", ".<locals>.<setcomp>",
-					     ".<locals>.<lambda>" };
+	static const char *const inner[] = {
+		".<locals>.<genexpr>", ".<locals>.<listcomp>", ".<locals>.<dictcomp>",
+		".<locals>.<setcomp>", ".<locals>.<lambda>",   ".<genexpr>",
+		".<listcomp>",	       ".<dictcomp>",	       ".<setcomp>",
+	};
 	size_t bytes = strlen(name);
 
 	for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {

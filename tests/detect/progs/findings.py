@@ -2,7 +2,6 @@
 import concurrent.futures
 import dataclasses
 import multiprocessing
-import os
 import socket
 import subprocess
 import sys
@@ -103,28 +102,27 @@ def generated():
 
 # --- ranks -----------------------------------------------------------------------------------------------------------
 
-def load_shard():
-    if os.environ["RANK"] == "1" and not FEW:
+def load_shard(rank):
+    if rank == 1 and not FEW:
         time.sleep(0.1)
 
 
 def ddp():
-    """Two ranks that train with DDP; of one the data is slow, so that the other waits in backward."""
-    if "RANK" not in os.environ:
+    """Two ranks that train with DDP; of one the data is slow, so that the other waits in backward. No launcher has set RANK."""
+    if len(sys.argv) < 4:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        jobs = [subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2",
-                                                                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
-                for rank in range(2)]
+        jobs = [subprocess.Popen([sys.executable, *sys.argv[:2], "few" if FEW else "many", str(rank), str(port)]) for rank in range(2)]
         sys.exit(max(job.wait() for job in jobs))
+    rank, port = map(int, sys.argv[3:5])
     import torch
     import torch.distributed
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo")
+    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for _ in range(15):
-        load_shard()
+        load_shard(rank)
         optimizer.zero_grad()
         model(torch.randn(8, 64)).sum().backward()
         optimizer.step()

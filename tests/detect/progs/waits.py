@@ -76,6 +76,11 @@ def convert_file():
     subprocess.run(["sleep", str(WAIT_S)], check=True)
 
 
+def file_size(path):
+    """A process for each file."""
+    return int(subprocess.run(["stat", "-c", "%s", path], capture_output=True, check=True).stdout)
+
+
 def read_results(stream):
     stream.readline()
 
@@ -118,6 +123,12 @@ def child():
     for _ in range(ROUNDS):
         convert_file()
         compute(WORK_S)
+
+
+def children():
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        file_size(__file__)
 
 
 def pipe():
@@ -173,4 +184,4 @@ def queued():
     other.join()
 
 
-{"sleep": sleeping, "socket": backend, "http": http, "child": child, "pipe": pipe, "lock": locked, "queue": queued}[KIND]()
+{"sleep": sleeping, "socket": backend, "http": http, "child": child, "children": children, "pipe": pipe, "lock": locked, "queue": queued}[KIND]()

@@ -1,5 +1,6 @@
 -- threshold: 0.10
 -- weight: 0.45
+-- needs: trace.steps
 -- sentence: {name} takes {share} of step time ({won} of {whole}), outside of modules and data
 --     loading.
 -- evidence: {count} samples of the main thread within steps

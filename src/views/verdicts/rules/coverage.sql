@@ -9,7 +9,8 @@
 --
 -- Garbage collections alone are not zones that the program has marked. Open zones cover their time
 -- too. Without an age (the end of the program was not observed), until the end of the recording.
--- The place is the function with most of the samples outside of zones.
+-- Nor are imports what a zone has to explain: their samples in the main threads are subtracted. The
+-- place is the function with most of the samples outside of zones.
 WITH s AS (
     SELECT a.place, a.weight
     FROM (
@@ -25,9 +26,17 @@ WITH s AS (
     WHERE NOT coalesce(a.ts_ns < z.start_ns + z.duration_ns, false)
 ), p AS (
     FROM {include top_place from=s}
+), i AS (
+    SELECT coalesce(max(ns), 0) AS ns
+    FROM (
+        SELECT sum(time_ns) AS ns
+        FROM {include weighted_samples}
+        WHERE tid = pid AND {include in_import}
+        GROUP BY host, pid
+    )
 )
 SELECT
-    {run_ns} - covered,
+    {run_ns} - covered - (SELECT ns FROM i),
     {run_ns},
     '',
     n,

@@ -1,5 +1,6 @@
 -- threshold: 0.10
 -- weight: 1.0
+-- needs: trace.steps
 -- sentence: Data loading holds up training: it takes {share} of step time ({won} of {whole}).
 -- evidence: median wait {a} per step, mean {b} in the slowest 2 %
 -- advice: use more loader workers, or prefetch; at most {share} to gain

@@ -1,5 +1,6 @@
 -- threshold: 0.05
 -- weight: 0.9
+-- needs: python.loop_stalls
 -- sentence: The event loop is blocked: {count} stall{s} over 10 ms, {won} in all ({share} of the
 --     run)[, mostly in {name}]{which}.
 -- evidence: the longest takes {a}, half of them more than {b}
@@ -12,7 +13,8 @@
 -- The loop that was blocked longest. A stall counts if another callback waited for its end, or if
 -- that is not known (uvloop). The time in which the thread was ready but had no core is left out:
 -- on a busy machine every callback may take longer than 10 ms. Of a stall without a sample, that is
--- the part of the thread's other stalls; the function is that of stalls with samples, if any.
+-- the part of the thread's other stalls; the function is that of stalls with samples, if any. The
+-- share is of the run without the time in which that thread had no core, too.
 WITH stalls AS (
     SELECT
         *,
@@ -37,6 +39,10 @@ WITH stalls AS (
     SELECT stalls.*
     FROM stalls
     JOIN worst USING (host, pid, tid)
+), starved AS (
+    SELECT coalesce(max(run_delay_ns) - min(run_delay_ns), 0) AS ns
+    FROM host.threads
+    SEMI JOIN worst USING (host, pid, tid)
 ), f AS (
     SELECT
         mode(place) AS place,
@@ -52,7 +58,7 @@ WITH stalls AS (
 )
 SELECT
     sum(blocked_ns),
-    {run_ns},
+    greatest({run_ns} - (SELECT ns FROM starved), sum(blocked_ns)),
     (SELECT label FROM f),
     count(*),
     max(duration_ns),

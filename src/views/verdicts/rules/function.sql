@@ -11,12 +11,26 @@
 -- The innermost function of the program's own code in stacks sampled on a CPU (state R), or the
 -- innermost function if there is no such code, with its most frequent line. A function with 30 % of
 -- the samples needs 50 of them; one with more needs fewer: three standard deviations above 30 %.
--- Its time is that of its samples; in recordings without, its share of them. Imports have a verdict
--- of their own. Where every call is recorded, the totals of regions are exact.
-WITH s AS (
+-- Its time is that of its samples; in recordings without, its share of them. Native samples are of
+-- CPU time: the time in which the process was ready but had no core is shared among them, as it is
+-- part of the samples of Python. Imports have a verdict of their own. Where every call is recorded,
+-- the totals of regions are exact.
+WITH u AS (
+    SELECT host, pid, (cpu_ns + run_delay_ns) / cpu_ns AS stretch
+    FROM {include process_use}
+    WHERE cpu_ns > 0
+), s AS (
     SELECT coalesce(place, stack[1]) AS place, weight, time_ns
-    FROM {include sampled_threads}
+    FROM {include weighted_samples}
     WHERE state = 'R' AND len(stack) > 0 AND NOT {include in_import}
+    UNION ALL
+    SELECT
+        coalesce(place, stack[1]),
+        weight * coalesce(stretch, 1),
+        time_ns * coalesce(stretch, 1)
+    FROM {include native_threads} AS n
+    LEFT JOIN u USING (host, pid)
+    WHERE state = 'R' AND len(stack) > 0 AND NOT idle
 ), f AS (
     SELECT
         {include place_label} AS label,

@@ -10,11 +10,20 @@
 -- query: SELECT tid, state, count(*) FROM host.threads GROUP BY ALL
 --
 -- The thread that was blocked (state D, or in a system call on a file) in the largest share of its
--- samples, either of the host's thread list or of the stack sampler, whichever is larger. The name
--- is the file. The place of a native program is the function that calls read, write, fsync and so
--- on in samples of CPU time, which a blocking call has a little of.
+-- samples, either of the stack sampler or of the host's thread list, whichever is larger; the list
+-- counts for processes without Python. A thread that starts a child is in state D, too, until the
+-- child calls exec (vfork). The name is the file. The place of a native program is the function
+-- that calls read, write, fsync and so on in samples of CPU time, which a blocking call has a
+-- little of.
 WITH a AS (
-    SELECT host, pid, tid, place, weight, target, state = 'D' OR doing = 'disk' AS blocked
+    SELECT
+        host,
+        pid,
+        tid,
+        place,
+        weight,
+        target,
+        doing = 'disk' OR (state = 'D' AND doing <> 'child') AS blocked
     FROM {include waiting_threads}
 ), t AS (
     SELECT host, pid, tid, sum(weight * blocked::INT) / sum(weight) AS part
@@ -47,6 +56,7 @@ SELECT
                 FROM (
                     SELECT avg((state = 'blocked')::INT) AS a
                     FROM host.threads
+                    ANTI JOIN (SELECT DISTINCT host, pid FROM python.samples) USING (host, pid)
                     GROUP BY host, pid, tid
                     HAVING count(*) >= 3
                 )

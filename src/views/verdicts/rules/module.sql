@@ -1,5 +1,6 @@
 -- threshold: 0.25
 -- weight: 0.3
+-- needs: python.torch_trace
 -- sentence: The costliest module is {name}: {share} of the model's time ({won} of {whole}).
 -- evidence: {count} call{s}, {a} at the median in forward; first calls ({b}) are excluded
 -- advice: make it cheaper, fuse it, or reduce its work

@@ -1,5 +1,6 @@
 -- threshold: 0.15
 -- weight: 0.5
+-- needs: trace.steps
 -- sentence: Some steps take much longer than others: time above the median adds up to {share} of
 --     step time ({won} of {whole})[, mostly in {name}].
 -- evidence: {count} steps take more than twice the median of {a}; the slowest takes {b}

@@ -119,7 +119,7 @@ WITH w AS (
             FROM j AS m
             WHERE m.host = j.host AND m.pid = j.pid AND m.tid = m.pid
                 AND m.doing IN ('lock', 'child', 'wait')
-                AND m.ns > 0.5 * j.ns
+                AND m.ns > 0.2 * j.ns
         )
     ORDER BY ns * part DESC
     LIMIT 1

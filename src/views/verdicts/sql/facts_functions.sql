@@ -8,7 +8,7 @@ WITH n AS (
         * EXCLUDE (function),
         function AS inner_function,
         regexp_replace(
-            function, '(\.<locals>\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)+$', ''
+            function, '((\.<locals>)?\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)+$', ''
         ) AS function
     FROM trace.places
 ), f AS (

@@ -1,5 +1,6 @@
 -- threshold: 0.001
 -- weight: 1.0
+-- needs: dist.collectives
 -- sentence: Rank {name} is absent: the other ranks wait for it in {which} for {won}.
 -- evidence: {count} rank{s} arrived at this collective, and none has left it
 -- advice: kymo backtrace --why shows what every rank does; look at the output of that rank
@@ -10,6 +11,7 @@
 -- a later one. A rank that still runs is absent after two seconds: before, it may be only late. So
 -- is one of another host, unless its data is older than the wait: it may have arrived since. The
 -- place is where the absent rank was last seen. Only the last attempt of a restarted job counts.
+-- Processes whose ranks are not known are not judged.
 WITH
 calls AS (
     FROM {include last_attempt}
@@ -22,6 +24,7 @@ o AS (
         AND NOT p2p
         AND seq IS NOT NULL
         AND members IS NOT NULL
+        AND rank IS NOT NULL
     GROUP BY group_name
 ),
 here AS (

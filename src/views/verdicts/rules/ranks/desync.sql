@@ -1,5 +1,6 @@
 -- threshold: 0.001
 -- weight: 1.0
+-- needs: dist.collectives
 -- sentence: Ranks disagree at collective {count}: rank {name} calls {which}.
 -- evidence: {a} since the first rank arrived; the first collective at which they differ counts
 -- advice: make all ranks of the group call the same collectives in the same order, with equal sizes

@@ -1,5 +1,6 @@
 -- threshold: 0.20
 -- weight: 0.8
+-- needs: dist.collectives
 -- sentence: Communication is not hidden: collectives take {share} of the time after all ranks have
 --     arrived ({won} of {whole}).
 -- evidence: {count} collectives, mostly {which}, {a} each; no rank computes meanwhile

@@ -1,5 +1,6 @@
 -- threshold: 0.05
 -- weight: 1.0
+-- needs: dist.collectives
 -- sentence: Rank {name} is late: the other ranks wait for it for {share} of the time ({won} of
 --     {whole}).
 -- evidence: it is last at {count} collective{s}, usually {a} after the median rank; all others

@@ -1,5 +1,6 @@
 -- threshold: 0.05
 -- weight: 1.0
+-- needs: dist.collectives
 -- sentence: Ranks {name} are late: the other ranks wait for them for {share} of the time ({won} of
 --     {whole}).
 -- evidence: they are last at {count} collective{s}, usually {a} after the median rank; all others

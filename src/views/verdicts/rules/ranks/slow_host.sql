@@ -1,5 +1,6 @@
 -- threshold: 0.05
 -- weight: 0.92
+-- needs: dist.collectives
 -- sentence: All ranks of host {name} are late: the other hosts wait for them for {share} of the
 --     time ({won} of {whole}).
 -- evidence: its {count} ranks arrive {a} after the median of the others

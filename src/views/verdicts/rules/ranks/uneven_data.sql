@@ -1,5 +1,6 @@
 -- threshold: 0.05
 -- weight: 0.85
+-- needs: trace.steps
 -- sentence: Data is uneven: rank {name} waits {won} longer for its data than the median rank
 --     ({share} of its steps).
 -- evidence: {a} for {count} steps, the median rank {b}

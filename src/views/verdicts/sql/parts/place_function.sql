@@ -2,6 +2,6 @@
 -- and lambdas with the function that they stand in.
 regexp_replace(
     place,
-    '(\.<locals>\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)* (\(.*):[0-9]+\)$',
-    ' \3)'
+    '((\.<locals>)?\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)* (\(.*):[0-9]+\)$',
+    ' \4)'
 )

@@ -1,6 +1,6 @@
 -- The most frequent line of a group of places, as function (file:line) without the directory.
 regexp_replace(
     mode(place),
-    '(\.<locals>\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)* \((.*/)?([^/]*)\)$',
-    ' (\4)'
+    '((\.<locals>)?\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)* \((.*/)?([^/]*)\)$',
+    ' (\5)'
 )

@@ -2,6 +2,6 @@
 -- that it stands in, as in where.c.
 regexp_replace(
     regexp_extract(place, '^(.*?) \(', 1),
-    '(\.<locals>\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)+$',
+    '((\.<locals>)?\.<(genexpr|listcomp|dictcomp|setcomp|lambda)>)+$',
     ''
 )
