@@ -17,6 +17,7 @@
 #include "tables/scan/cell.h"
 #include "tables/scan/dictionary.h"
 #include "tables/scan/meta.h"
+#include "tables/sql_fill.h"
 #include "tables/sql_policy.h"
 #include "tables/scan/scan.h"
 #include "tables/query_watchdog.h"
@@ -275,6 +276,23 @@ void tables_add_problem(struct tables *tables, const char *sentence)
 const char *tables_problems(const struct tables *tables)
 {
 	return buf_get(&tables->shapes.problems);
+}
+
+/* The table is in the session's own database, so that it is not listed among the recording's. */
+void tables_keep_view(struct tables *tables, const char *schema, const char *view)
+{
+	duckdb_connection connection = NULL;
+	struct buf sql = { 0 };
+
+	if (!tables->recording || duck.connect(tables->database, &connection) == DuckDBError)
+		return;
+	sql_fill(&sql, sql_keep_view,
+		 (struct sql_value[]){
+			 { "schema", .text = schema }, { "view", .text = view }, { NULL } });
+	if (!sql.failed)
+		duck_run(connection, sql.data, "cannot keep a view", NULL);
+	buf_fini(&sql);
+	duck.disconnect(&connection);
 }
 
 void tables_interrupt(struct tables *tables)

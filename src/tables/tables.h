@@ -53,6 +53,10 @@ const char *tables_name(const struct tables *tables);
 void tables_add_problem(struct tables *tables, const char *sentence);
 /* These sentences and those of its tables, each with a newline; valid until one is added. */
 const char *tables_problems(const struct tables *tables);
+/* Computes a view now, once for all later queries of the session, since views over many rows take
+   seconds: for those with few rows that many queries read. Without effect if it fails, and for a
+   packed file, where they are tables. */
+void tables_keep_view(struct tables *tables, const char *schema, const char *view);
 /* Interrupts the running queries, or the next one if none is running, so that a request made
    while a query starts is not lost. Safe in a signal handler and in other threads. */
 void tables_interrupt(struct tables *tables);

@@ -277,3 +277,14 @@ def peak_of(run, sql):
         child.returncode = status
     assert status == 0
     return usage.ru_maxrss * 1024
+
+
+def test_a_report_of_many_operations_keeps_views_and_evaluates_every_verdict(tmp_path):
+    """From 10,000 operations on, views that several verdicts read are computed once; the answers are the same."""
+    make_trace.write(tmp_path / "trace.json", 260)
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", tmp_path / "trace.json"], check=True, timeout=120)
+    made = subprocess.run([KYMO, "report", tmp_path / "run"], capture_output=True, text=True, check=True, timeout=120).stdout
+    (row,) = query(tmp_path / "run", "SELECT idle_ns, total_ns FROM device.breakdown")
+    assert "problem " not in made and "The device waits for the host" in made
+    evidence = f"busy {(row['total_ns'] - row['idle_ns']) / 1e9:.2f} s, idle {row['idle_ns'] / 1e9:.2f} s"
+    assert evidence in made.replace("\n            ", " ")

@@ -21,6 +21,7 @@
 #define SHORT_SHARE 0.2 /* of a short run: a region that takes more is judged */
 #define SAMPLES_FEW 10 /* of a short run: too few for a share */
 #define STANDS_OUT 0.3 /* share of the samples of a function that is worth a sentence */
+#define KEPT_OPS_LEAST 10000
 #define LOSS_LEAST 0.01 /* of a table's rows; smaller losses are not mentioned */
 
 /* The row that a verdict's query returns, in this order; NULL is 0. */
@@ -557,6 +558,18 @@ static bool can_hold(const struct rules_row *rule, const struct facts *facts)
 	       (!strcmp(table, "trace.steps") && facts->steps.count);
 }
 
+/* Several verdicts and the report read these, of few rows each; over many operations each of them
+   takes a second. */
+static void keep_devices(struct tables *tables, const struct facts *facts)
+{
+	static const char *const views[] = { "breakdown", "overlap", "queues" };
+
+	for (size_t i = 0; tables && facts_rows_of(facts, "device.ops").kept > KEPT_OPS_LEAST &&
+			   i < sizeof(views) / sizeof(views[0]);
+	     i++)
+		tables_keep_view(tables, "device", views[i]);
+}
+
 size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, struct verdict *out,
 		   size_t room)
 {
@@ -564,6 +577,7 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 	bool ended = room && verdict_end_say(tables, facts, utf8, &out[0]);
 	size_t count = 0, said = ended;
 
+	keep_devices(tables, facts);
 	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
 		if (!can_hold(&rules[i], facts))
 			continue;
