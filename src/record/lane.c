@@ -196,7 +196,7 @@ char *kymo__turn(struct kymo__lane *lane)
 	struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
 	char *row;
 
-	if (!zones) { /* the lane of cost_lane.c */
+	if (!zones) { /* the lane of cost.c */
 		return kymo__cost_lane_rewind(lane);
 	}
 	row = kymo__stream_turn(zones);

@@ -220,7 +220,7 @@ void kymo__ranges_keep(struct kymo__full_lane *lane, const struct kymo_open_entr
 {
 	uint32_t flags = entry->flags & ~KYMO_OPEN_SHADOWED;
 
-	if (!lane->streams[SCHEMA_ZONES]) /* the lane of cost_lane.c */
+	if (!lane->streams[SCHEMA_ZONES]) /* the lane of cost.c */
 		return;
 	if (lane->kept_regions >= REGIONS_MOST)
 		range_give_up_oldest(lane);

@@ -12,7 +12,7 @@
  *	region_totals.c  totals for the program itself
  *	pools.c     memory pools marked for another tool
  *	snapshot.c snapshot_file.c   a snapshot   capture.c   a capture
- *	cost.c cost_lane.c   the cost of recording
+ *	cost.c      the cost of recording
  *	config.c    settings changed by the program   late_load.c   libraries loaded later
  *	device/     devices: record/device/device.h
  */
@@ -90,7 +90,7 @@ void kymo__poll_begin(struct kymo_control *control);
 
 /* cost.c: the cost of one zone in ticks, including its share of folding. */
 uint64_t kymo__measure_own_cost(void);
-/* cost_lane.c: called when the lane of kymo__cost_lane_begin() is full. */
+/* cost.c: called when the lane of kymo__cost_lane_begin() is full. */
 char *kymo__cost_lane_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
