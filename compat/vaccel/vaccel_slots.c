@@ -89,11 +89,13 @@ static struct slot *slot_new(void)
    before. */
 static void slot_begin(struct slot *slot, struct vaccel_prof_region *region)
 {
-	uint32_t life = (kymo__load_relaxed(&slot->tag) >> 17) + 1;
+	/* Ten bits, after which it counts from 0 again; those above are the owner's. */
+	uint32_t life = ((kymo__load_relaxed(&slot->tag) >> 17) + 1) & 1023u;
 
 	free(kymo__exchange_acq_rel(&slot->long_name, NULL));
 	kymo__store_relaxed(&slot->name_id, 0);
-	kymo__store_relaxed(&slot->tag, KYMO_OPEN_REGION | (slot->index + 1) << 1 | life << 17);
+	kymo__store_relaxed(&slot->tag, KYMO_OPEN_VACCEL | life << 17 | (slot->index + 1) << 1 |
+						KYMO_OPEN_REGION);
 	slot_clear(slot);
 	kymo__store_release(&slot->region, region);
 }

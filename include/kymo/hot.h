@@ -48,6 +48,7 @@ enum kymo_source {
 	KYMO_SOURCE_DEVICE = 4,
 	KYMO_SOURCE_OP = 5, /* an operator of a framework: kymo import */
 	KYMO_SOURCE_MARK = 6, /* a region that another tool's user marked: kymo import */
+	KYMO_SOURCE_ITT = 7, /* a task, region, frame or event of the ITT API */
 };
 
 /* A row of trace.zones, written when the zone ends. */
@@ -63,6 +64,8 @@ struct kymo_zone_row {
 
 #define KYMO_ZONE_FOREIGN 1u /* flags: began on another thread; its depth is 0 */
 #define KYMO_ZONE_RECOMPUTED 2u
+#define KYMO_ZONE_RANGE \
+	4u /* a range (below); its thread is the range lane of the one it began on */
 
 #define KYMO_OPEN_MAX 64
 
@@ -72,16 +75,35 @@ struct kymo_open_entry {
 	uint32_t flags; /* 0 for a scope; KYMO_OPEN_REGION and the owner's bits for a region */
 };
 
-/* In flags. A stop finds its start by name and flags. The bits above the lowest distinguish regions
-   of equal name; kymo's own regions leave them 0. */
+/* In flags. A stop finds its start by name and flags. Bits 1 to 26 distinguish regions of equal
+   name, bits 28 to 31 name the API that started the region, so that two of them never end each
+   other's regions. kymo's own regions leave all of these 0. */
 #define KYMO_OPEN_REGION 1u
+#define KYMO_OPEN_SHADOWED (1u << 27) /* a later start of the region is a range: slow path */
+#define KYMO_OPEN_OWNER(number) ((uint32_t)(number) << 28)
+#define KYMO_OPEN_VACCEL KYMO_OPEN_OWNER(1)
+#define KYMO_OPEN_ITT KYMO_OPEN_OWNER(2)
 
-/* The open zones, outermost first. It is in the mapped stream and so outlives the process. depth
-   may exceed KYMO_OPEN_MAX: deeper zones are counted but not listed. */
+/* An open range: a region that outlasted a scope in which it began, or a zone that may end on
+   another thread (kymo_range_begin()). Ranges do not nest: the depth of the row is the index here.
+   name is stored last and cleared first, by the thread that ends the range. */
+struct kymo_open_range {
+	uint64_t start_ticks;
+	uint32_t name; /* 0: none */
+	uint32_t thread; /* the range lane, an entry of the thread table */
+};
+
+#define KYMO_RANGES_MAX 128
+
+/* The open zones, outermost first, and the open ranges that began in the stream. It is in the
+   mapped stream and so outlives the process. depth may exceed KYMO_OPEN_MAX: deeper zones are
+   counted but not listed, and so are more than KYMO_RANGES_MAX ranges. Ranges stay when the thread
+   returns the stream. */
 struct kymo_open_stack {
 	uint32_t depth;
 	uint32_t reserved[15];
 	struct kymo_open_entry entries[KYMO_OPEN_MAX];
+	struct kymo_open_range ranges[KYMO_RANGES_MAX];
 };
 
 /* What a thread holds while it records. Private memory except *head and *open. The thread is the
@@ -114,6 +136,10 @@ KYMO__EXPORT struct kymo__lane *kymo__lane_get(void); /* NULL: no stream availab
 /* Returns the next row; NULL: dropped and counted. */
 KYMO__EXPORT char *kymo__turn(struct kymo__lane *lane);
 KYMO__EXPORT void kymo__zone_lost(struct kymo__lane *lane); /* reentrant */
+/* Removes the zone at `depth` and all above it. Regions above it become ranges: they have not
+   ended. Scopes above it vanish: longjmp skipped their end. Nothing if there is no such zone, since
+   its parent has ended already. */
+KYMO__EXPORT void kymo__zone_unwind(struct kymo__lane *lane, uint32_t depth);
 KYMO__EXPORT extern uint64_t (*kymo__slow_clock)(void); /* NULL: use the CPU's counter */
 
 /* Ticks of the recording's clock. */
@@ -176,8 +202,9 @@ static inline struct kymo_zone kymo__zone_open(uint32_t name)
 
 /* Fills and publishes a row; the store of head pairs with the acquire of readers
    (base/format.h). */
-static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_zone *zone,
-				    uint64_t end_ticks, uint32_t depth, uint32_t flags)
+static inline void kymo__zone_write_as(struct kymo__lane *lane, const struct kymo_zone *zone,
+				       uint64_t end_ticks, uint32_t depth, uint32_t flags,
+				       uint32_t thread)
 {
 	uint64_t *row, head;
 
@@ -193,7 +220,7 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 	if (KYMO__LIKELY(row != NULL)) {
 		kymo__store_relaxed(&row[0], zone->start_ticks);
 		kymo__store_relaxed(&row[1], end_ticks - zone->start_ticks);
-		kymo__store_relaxed(&row[2], zone->name | (uint64_t)lane->thread << 32);
+		kymo__store_relaxed(&row[2], zone->name | (uint64_t)thread << 32);
 		kymo__store_relaxed(&row[3],
 				    (depth < 0xffffu ? depth : 0xffffu) | (uint64_t)flags << 16 |
 					    (uint64_t)kymo__load_relaxed(lane->step) << 32);
@@ -203,6 +230,24 @@ static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_z
 	}
 	KYMO__BARRIER();
 	lane->busy = 0;
+}
+
+static inline void kymo__zone_write(struct kymo__lane *lane, const struct kymo_zone *zone,
+				    uint64_t end_ticks, uint32_t depth, uint32_t flags)
+{
+	kymo__zone_write_as(lane, zone, end_ticks, depth, flags, lane->thread);
+}
+
+/* Removes a zone of this thread from the stack of open zones. It is the innermost one unless zones
+   above it have no end yet. */
+static inline void kymo__zone_leave(struct kymo__lane *lane, uint32_t depth)
+{
+	struct kymo_open_stack *open = lane->open;
+
+	if (KYMO__LIKELY(open->depth == depth + 1))
+		open->depth = depth;
+	else
+		kymo__zone_unwind(lane, depth);
 }
 
 static inline void kymo__zone_close(const struct kymo_zone *zone)
@@ -218,16 +263,15 @@ static inline void kymo__zone_close(const struct kymo_zone *zone)
 			kymo__zone_write(lane, zone, end_ticks, 0, KYMO_ZONE_FOREIGN);
 		return;
 	}
-	/* Assigned, not decremented: a parent thus closes zones left by longjmp or without an
-	   end. */
-	lane->open->depth = zone->depth;
+	kymo__zone_leave(lane, zone->depth);
 	kymo__zone_write(lane, zone, end_ticks, zone->depth, 0);
 }
 
 /* The general case of a region start, at any depth. Returns 0; -ENOMEM: no stream or too deep,
    counted. */
 KYMO__EXPORT int kymo__region_push(uint32_t name, uint32_t flags);
-/* Returns 0 and the start; -ENOENT: this thread has not started the region. */
+/* Ends the latest start with that name and flags; name 0: with those flags. Returns 0 and the
+   start; -ENOENT: this thread has not started the region. */
 KYMO__EXPORT int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks,
 				  uint64_t *out_start_ticks);
 /* If set, called by an ending thread before it returns its lane. */

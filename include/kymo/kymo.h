@@ -135,7 +135,9 @@ KYMO__EXPORT void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t valu
 
 /* ---- regions: zones whose start and stop may be in different blocks ----------------------- */
 
-/* Several threads may use one region at once. Starts may nest and recurse up to 65,536 deep. */
+/* Several threads may use one region at once. Starts may nest and recurse up to 65,536 deep. A
+   region that is still started when a scope around its start ends becomes a range (below): up to 64
+   of a thread are kept, and of more the oldest is given up. */
 struct kymo_region {
 	const char *name; /* must outlive the region: a static text, or a copy that kymo owns */
 	const char *file;
@@ -173,6 +175,22 @@ KYMO__EXPORT int kymo_regions_start_by_name(struct kymo_region *regions, size_t 
 					    const char *name);
 KYMO__EXPORT int kymo_regions_stop_by_name(struct kymo_region *regions, size_t count,
 					   const char *name);
+
+/* ---- ranges: zones that any thread may end ------------------------------------------------ */
+
+/* Begins a zone that may end on another thread, in any order. Returns its number, or 0 if it is not
+   recorded; the other calls accept 0 and do nothing. Its row has the tid of this thread and is on a
+   lane of its own, "THREAD (ranges)": it is not nested in other zones. trace.open_zones lists the
+   first 128 open ranges of a thread, also after the thread or the process has ended. A thread may
+   have 4,096 open ranges; more are dropped and counted. name_id comes from kymo_name(). */
+KYMO__EXPORT uint64_t kymo_range_begin(const char *name);
+KYMO__EXPORT uint64_t kymo_range_begin_id(uint32_t name_id);
+/* Returns 0; -ENOENT if the range has ended, or was begun before a fork. */
+KYMO__EXPORT int kymo_range_end(uint64_t range);
+/* Attaches a text of any length to an open range, on any thread. */
+KYMO__EXPORT void kymo_range_text(uint64_t range, const char *text, size_t bytes);
+
+/* ---- totals of a region ------------------------------------------------------------------- */
 
 /* Totals of a region over all threads of this process, including threads that have ended. Exact for
    every zone that ended before the call. A forked child starts at 0. Regions with equal name, file
@@ -351,6 +369,46 @@ class region_scope
       private:
 	kymo_region *region_;
 };
+/* A zone that may end on another thread. It ends when its owner is destroyed; a move passes it
+   on. */
+class range
+{
+      public:
+	explicit range(const char *name) : number_(kymo_range_begin(name))
+	{
+	}
+	range(range &&other) noexcept : number_(other.number_)
+	{
+		other.number_ = 0;
+	}
+	range &operator=(range &&other) noexcept
+	{
+		if (this != &other) {
+			end();
+			number_ = other.number_;
+			other.number_ = 0;
+		}
+		return *this;
+	}
+	~range()
+	{
+		end();
+	}
+	range(const range &) = delete;
+	range &operator=(const range &) = delete;
+	void end()
+	{
+		kymo_range_end(number_);
+		number_ = 0;
+	}
+	void text(const char *text, size_t bytes) const
+	{
+		kymo_range_text(number_, text, bytes);
+	}
+
+      private:
+	uint64_t number_;
+};
 } // namespace kymo
 #define KYMO__SITE(text) \
 	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 }
@@ -431,6 +489,10 @@ static inline void kymo__region_scope_end(struct kymo_region *const *region)
 #define kymo_regions_print_all(regions, count) ((void)(regions), (void)(count), 0)
 #define kymo_region_start(region) ((void)(region), 0)
 #define kymo_region_stop(region) ((void)(region), 0)
+#define kymo_range_begin(name) ((void)(name), (uint64_t)0)
+#define kymo_range_begin_id(id) ((void)(id), (uint64_t)0)
+#define kymo_range_end(range) ((void)(range), 0)
+#define kymo_range_text(range, text, bytes) ((void)(range), (void)(text), (void)(bytes))
 #define kymo_mark(name, text) ((void)(name), (void)(text))
 #define kymo_counter(name, value) ((void)(name), (void)(value))
 #define kymo_counter_id(id, value) ((void)(id), (void)(value))

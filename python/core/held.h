@@ -169,7 +169,7 @@ static void held_drop_ended(struct holder *holder)
 		const struct kymo_zone *zone = &holder->items[--holder->count].zone;
 
 		if (zone->lane && zone->lane == kymo__lane)
-			zone->lane->open->depth = zone->depth;
+			kymo__zone_leave(zone->lane, zone->depth);
 	}
 }
 

@@ -135,7 +135,7 @@ static void drop_ended(struct stack *stack)
 		const struct kymo_zone *zone = &stack->items[--stack->count].zone;
 
 		if (zone->lane && zone->lane == kymo__lane)
-			zone->lane->open->depth = zone->depth;
+			kymo__zone_leave(zone->lane, zone->depth);
 	}
 }
 
@@ -226,7 +226,7 @@ static void write_zone(const struct kymo_zone *zone, uint64_t end)
 	if (!metrics_ticks_are_the_recordings())
 		end = kymo__ticks();
 	if (KYMO__LIKELY(lane == zone->lane)) {
-		lane->open->depth = zone->depth;
+		kymo__zone_leave(lane, zone->depth);
 		kymo__zone_write(lane, zone, end, zone->depth, 0);
 		return;
 	}

@@ -142,7 +142,7 @@ void steps_zone_end(const struct kymo_zone *zone, uint64_t end, uint32_t flags)
 	}
 	if (is_gone(lane->open, zone))
 		return;
-	lane->open->depth = zone->depth;
+	kymo__zone_leave(lane, zone->depth);
 	kymo__zone_write(lane, zone, end, zone->depth, flags);
 }
 

@@ -88,7 +88,7 @@ void calls_renew(struct calls *calls)
 	struct kymo__lane *lane = kymo__lane ? kymo__lane : kymo__lane_get();
 
 	if (calls->count && lane && lane == calls->lane) {
-		lane->open->depth = calls->items[0].depth;
+		kymo__zone_leave(lane, calls->items[0].depth);
 		for (uint32_t i = calls->count; i-- > 0;)
 			if (calls->items[i].kind & CALL_SWAPPED)
 				lane->thread = calls->items[i].other_thread;

@@ -79,7 +79,7 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 	if (KYMO__UNLIKELY(zone.lane != calls->lane || !zone.lane)) {
 		/* there is room again, from the next call on */
 		if (zone.lane)
-			zone.lane->open->depth = zone.depth;
+			kymo__zone_leave(zone.lane, zone.depth);
 		return;
 	}
 	calls->count++;
@@ -90,18 +90,6 @@ static inline void calls_open(struct calls *calls, const void *key, uint32_t nam
 	call->kind = kind;
 }
 
-/* Ends a zone of this lane. Its parent may have ended already (torch ends a scope in the call that
-   leaves it): it is not opened again. */
-static inline void calls_close_zone(const struct kymo_zone *zone)
-{
-	struct kymo_open_stack *open = zone->lane->open;
-	uint32_t depth = open->depth;
-
-	kymo__zone_close(zone);
-	if (KYMO__UNLIKELY(depth < zone->depth))
-		open->depth = depth;
-}
-
 /* Ends the innermost. */
 static inline void calls_close(struct calls *calls)
 {
@@ -109,7 +97,7 @@ static inline void calls_close(struct calls *calls)
 	struct kymo_zone zone = { calls->lane, call->start_ticks, call->name, call->depth };
 
 	if (KYMO__LIKELY(kymo__lane == calls->lane && calls->lane))
-		calls_close_zone(&zone);
+		kymo__zone_close(&zone);
 	calls->count--;
 	if (KYMO__UNLIKELY(call->kind & CALL_SWAPPED) && calls->lane == kymo__lane && calls->lane)
 		calls->lane->thread = call->other_thread;

@@ -94,7 +94,7 @@ static inline PyObject *traced(PyThreadState *tstate, _PyInterpreterFrame *frame
 	PyObject *result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
 
 	if (KYMO__LIKELY(zone.lane && zone.lane == kymo__lane))
-		calls_close_zone(&zone); /* in the child of a fork the zone is the parent's */
+		kymo__zone_close(&zone); /* in the child of a fork the zone is the parent's */
 	if (KYMO__UNLIKELY(tstate->interp->eval_frame != frame_hook))
 		other_hook(tstate);
 	return result;

@@ -21,25 +21,42 @@
 #ifndef KYMO_BASE_FOLD_H
 #define KYMO_BASE_FOLD_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/format.h"
 #include "base/hist.h"
 
 /* Child time of a row that ends at this depth. child_at has KYMO_CHILD_DEPTHS + 2 entries. All time
    of deeper rows counts as child time: the row at the last depth already has it, so the sum of self
-   times never exceeds the elapsed time. */
-static inline uint64_t fold_child(uint64_t *child_at, uint32_t depth, uint64_t ticks)
+   times of nested zones never exceeds the elapsed time. Zones of another thread and ranges are not
+   nested in the zones of this one: they are not child time of others and have none. */
+static inline uint64_t fold_child(uint64_t *child_at, const struct kymo_zone_row *row)
 {
+	const uint64_t ticks = row->duration_ticks;
+	uint32_t depth;
 	uint64_t child;
 
-	if (depth > KYMO_CHILD_DEPTHS)
-		return ticks;
+	/* With the flags above it: one load and one comparison for most rows, whose flags are 0. */
+	memcpy(&depth, &row->depth, sizeof(depth));
+	if (KYMO__UNLIKELY(depth > KYMO_CHILD_DEPTHS)) {
+		if (row->flags & (KYMO_ZONE_FOREIGN | KYMO_ZONE_RANGE))
+			return 0;
+		depth = row->depth;
+		if (depth > KYMO_CHILD_DEPTHS)
+			return ticks;
+	}
 	child = child_at[depth + 1];
 	if (child) /* most zones have no children: saves a store */
 		child_at[depth + 1] = 0;
 	child_at[depth] += ticks;
 	return child;
 }
+
+_Static_assert(offsetof(struct kymo_zone_row, flags) ==
+		       offsetof(struct kymo_zone_row, depth) + sizeof(uint16_t),
+	       "they are read together");
 
 static inline void fold_add_square(struct kymo_totals_half *half, unsigned __int128 square)
 {

@@ -248,6 +248,9 @@ struct kymo_text_head {
 /* ---- threads ----------------------------------------------------------------------------- */
 
 #define KYMO_THREADS_MAX 1048576u /* index 0: unknown */
+#define KYMO_THREAD_NAME_BYTES 40
+/* Ends the name of a lane of ranges: an entry with the tid of the thread that began them. */
+#define KYMO_RANGES_SUFFIX " (ranges)"
 
 struct kymo_threads_head {
 	struct kymo_file_head file;
@@ -260,7 +263,7 @@ struct kymo_thread_entry {
 	int32_t tid;
 	uint64_t started_ticks; /* time of its first row */
 	uint64_t ended_ticks; /* 0: not ended, or ended with the process */
-	char name[40]; /* NUL-padded */
+	char name[KYMO_THREAD_NAME_BYTES]; /* NUL-padded */
 }; /* 64 bytes */
 
 /* ---- streams ----------------------------------------------------------------------------- */
@@ -335,6 +338,7 @@ struct kymo_stream_live {
 _Static_assert(sizeof(struct kymo_stream_live) <= 4096, "it must fit a page");
 
 /* Follows at KYMO_OPEN_OFFSET: struct kymo_open_stack of <kymo/hot.h>. */
+_Static_assert(sizeof(struct kymo_open_stack) <= 4096, "it must fit a page");
 
 struct kymo_segment_head {
 	struct kymo_file_head file;

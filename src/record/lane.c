@@ -87,6 +87,7 @@ static void lane_thread_ends(void *value)
 	at_end = kymo__load_acquire(&kymo__at_lane_end);
 	if (at_end)
 		at_end(&lane->hot);
+	kymo__region_thread_ends(lane);
 	kymo__lane = NULL;
 	closed = 1;
 	kymo__thread_ended(lane->hot.thread);
@@ -125,6 +126,7 @@ static void lane_reset(struct kymo__full_lane *lane, struct kymo__stream *zones,
 	lane->hot.step = &kymo__process.control->step;
 	lane->streams[SCHEMA_ZONES] = zones;
 	lane->text_number = 0;
+	lane->range_thread = lane->kept_regions = 0;
 	memset(lane->steps, 0, sizeof(lane->steps));
 }
 
@@ -194,7 +196,7 @@ char *kymo__turn(struct kymo__lane *lane)
 	struct kymo__stream *zones = kymo__full(lane)->streams[SCHEMA_ZONES];
 	char *row;
 
-	if (!zones) { /* the lane of cost_lane.c */
+	if (!zones) { /* the lane of cost.c */
 		return kymo__cost_lane_rewind(lane);
 	}
 	row = kymo__stream_turn(zones);
@@ -218,6 +220,8 @@ void kymo_thread_name(const char *name)
 	if (!name || !kymo_enabled())
 		return;
 	lane = kymo__lane_for(SCHEMA_NONE);
-	if (lane)
-		kymo__thread_rename(lane->hot.thread, name);
+	if (!lane)
+		return;
+	kymo__thread_rename(lane->hot.thread, name);
+	kymo__ranges_rename(lane);
 }

@@ -7,11 +7,12 @@
  *	names.c     strings to ids           threads.c   the thread table
  *	lane.c      what a thread holds      stream.c    rings and chains, and their pool
  *	totals.c    exact totals per region  region.c rows.c table.c   the public calls
+ *	ranges.c    open zones that are not on a thread's stack
  *	region_names.c   names made at run time
  *	region_totals.c  totals for the program itself
  *	pools.c     memory pools marked for another tool
  *	snapshot.c snapshot_file.c   a snapshot   capture.c   a capture
- *	cost.c cost_lane.c   the cost of recording
+ *	cost.c      the cost of recording
  *	config.c    settings changed by the program   late_load.c   libraries loaded later
  *	device/     devices: record/device/device.h
  */
@@ -89,7 +90,7 @@ void kymo__poll_begin(struct kymo_control *control);
 
 /* cost.c: the cost of one zone in ticks, including its share of folding. */
 uint64_t kymo__measure_own_cost(void);
-/* cost_lane.c: called when the lane of kymo__cost_lane_begin() is full. */
+/* cost.c: called when the lane of kymo__cost_lane_begin() is full. */
 char *kymo__cost_lane_rewind(struct kymo__lane *lane);
 
 /* ---- mapfile.c --------------------------------------------------------------------------- */
@@ -128,6 +129,7 @@ size_t kymo__utf8_cut(const char *text, size_t bytes, size_t most);
 int kymo__threads_open(void);
 uint32_t kymo__thread_add(void); /* the calling thread; 0: the table is full */
 void kymo__thread_rename(uint32_t thread, const char *name);
+void kymo__thread_name_of(uint32_t thread, char out[KYMO_THREAD_NAME_BYTES]);
 void kymo__thread_ended(uint32_t thread);
 
 /* ---- streams ----------------------------------------------------------------------------- */
@@ -162,6 +164,7 @@ struct kymo__stream {
 	uint64_t *totals_head_count;
 	uint16_t *slot_of_name; /* slot + 1 by name id; 0: none yet; 0xffff: no room */
 	struct kymo__sums *sums; /* by slot, of the batch being folded */
+	struct kymo__ranges *ranges; /* NULL: none has begun in it; atomic */
 	uint32_t id;
 	uint32_t next_free;
 };
@@ -203,6 +206,8 @@ struct kymo__full_lane {
 	struct kymo__lane hot; /* first: inline code sees only this */
 	uint32_t next_free;
 	uint32_t text_number;
+	uint32_t range_thread; /* the entry of its ranges; 0: none yet */
+	uint32_t kept_regions; /* among its ranges */
 	struct kymo__stream *streams[KYMO_TABLES_MAX]; /* by table; [SCHEMA_ZONES] is always set */
 	struct kymo__step steps[KYMO__STEPS];
 	struct kymo_open_entry deep[KYMO__DEEP];
@@ -217,6 +222,22 @@ static inline struct kymo__full_lane *kymo__full(struct kymo__lane *lane)
 struct kymo__full_lane *kymo__lane_for(uint32_t table);
 void kymo__lanes_init(void);
 void kymo__lanes_forget(void);
+
+/* Before the thread returns its lane: its regions are gone. */
+void kymo__region_thread_ends(struct kymo__full_lane *lane);
+
+/* ---- ranges.c ---------------------------------------------------------------------------- */
+
+/* A region that outlasts its scope becomes a range. */
+void kymo__ranges_keep(struct kymo__full_lane *lane, const struct kymo_open_entry *entry);
+/* Ends the latest such region of that name and flags. False: none that began after after_ticks. */
+bool kymo__ranges_stop(struct kymo__full_lane *lane, uint32_t name, uint32_t flags,
+		       uint64_t after_ticks, uint64_t end_ticks, uint64_t *out_start_ticks);
+void kymo__ranges_thread_ends(struct kymo__full_lane *lane);
+void kymo__ranges_rename(const struct kymo__full_lane *lane); /* the thread has a new name */
+void kymo__ranges_forget(struct kymo__stream *stream);
+/* False: the range has ended. */
+bool kymo__range_start(uint64_t range, uint64_t *out_start_ticks, uint32_t *out_name);
 
 /* Appends to any table except trace.zones. row has table->user_bytes. Returns 0; -EAGAIN: dropped
    and counted. */

@@ -1,6 +1,7 @@
 /* Regions: zones with separate calls for start and stop. A stop finds its start on the thread's
    stack of open zones, so nesting, recursion and several threads in one region need nothing
-   else. */
+   else. A region that outlasts a scope in which it began is among the thread's ranges
+   (ranges.c). */
 #include <errno.h>
 #include <string.h>
 
@@ -85,23 +86,86 @@ static void region_pop(struct kymo__full_lane *lane, uint32_t depth)
 	open->depth = top;
 }
 
+/* The latest start on the stack; NULL: none. name 0: any. */
+static struct kymo_open_entry *region_find(struct kymo__full_lane *lane, uint32_t name,
+					   uint32_t flags, uint32_t *out_depth)
+{
+	for (uint32_t depth = lane->hot.open->depth; depth-- > 0;) {
+		struct kymo_open_entry *entry = region_entry_at(lane, depth);
+
+		if (entry && entry->name && (!name || entry->name == name) &&
+		    (entry->flags & ~KYMO_OPEN_SHADOWED) == flags) {
+			*out_depth = depth;
+			return entry;
+		}
+	}
+	return NULL;
+}
+
 int kymo__region_pop(uint32_t name, uint32_t flags, uint64_t end_ticks, uint64_t *out_start_ticks)
 {
 	struct kymo__full_lane *lane = kymo__lane ? kymo__full(kymo__lane) : NULL;
+	struct kymo_zone zone = { kymo__lane, 0, name, 0 };
+	const struct kymo_open_entry *entry = lane ? region_find(lane, name, flags, &zone.depth)
+						   : NULL;
 
-	for (uint32_t depth = lane ? lane->hot.open->depth : 0; depth-- > 0;) {
-		const struct kymo_open_entry *entry = region_entry_at(lane, depth);
+	if (lane && kymo__ranges_stop(lane, name, flags, entry ? entry->start_ticks : 0, end_ticks,
+				      out_start_ticks))
+		return 0;
+	if (!entry)
+		return -ENOENT;
+	zone.start_ticks = entry->start_ticks;
+	zone.name = entry->name;
+	region_pop(lane, zone.depth);
+	*out_start_ticks = zone.start_ticks;
+	kymo__zone_write(&lane->hot, &zone, end_ticks, zone.depth, 0);
+	return 0;
+}
 
-		if (entry && entry->name == name && entry->flags == flags) {
-			struct kymo_zone zone = { &lane->hot, entry->start_ticks, name, depth };
+/* A stop ends the latest start, which is now a range: earlier ones on the stack wait for it. */
+static void region_shadow(struct kymo__full_lane *lane, const struct kymo_open_entry *kept,
+			  uint32_t below)
+{
+	while (below-- > 0) {
+		struct kymo_open_entry *entry = region_entry_at(lane, below);
 
-			region_pop(lane, depth);
-			*out_start_ticks = zone.start_ticks;
-			kymo__zone_write(&lane->hot, &zone, end_ticks, depth, 0);
-			return 0;
-		}
+		if (entry && entry->name == kept->name && entry->flags == kept->flags)
+			entry->flags |= KYMO_OPEN_SHADOWED;
 	}
-	return -ENOENT;
+}
+
+void kymo__zone_unwind(struct kymo__lane *hot, uint32_t depth)
+{
+	struct kymo__full_lane *lane = kymo__full(hot);
+	uint32_t top = hot->open->depth;
+
+	for (uint32_t i = depth + 1; i < top; i++) {
+		struct kymo_open_entry *entry = region_entry_at(lane, i);
+
+		if (!entry)
+			break;
+		if (entry->name && entry->flags & KYMO_OPEN_REGION) {
+			region_shadow(lane, entry, depth);
+			kymo__ranges_keep(lane, entry);
+		}
+		/* A scope deeper than the mapped entries writes none: see region_pop(). */
+		if (i >= KYMO_OPEN_MAX)
+			entry->name = entry->flags = 0;
+	}
+	if (depth < top)
+		hot->open->depth = depth;
+}
+
+void kymo__region_thread_ends(struct kymo__full_lane *lane)
+{
+	for (uint32_t i = KYMO_OPEN_MAX; i < lane->hot.open->depth; i++) {
+		struct kymo_open_entry *entry = region_entry_at(lane, i);
+
+		if (!entry)
+			break;
+		entry->name = entry->flags = 0;
+	}
+	kymo__ranges_thread_ends(lane);
 }
 
 int kymo_region_stop(struct kymo_region *region)

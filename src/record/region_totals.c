@@ -137,6 +137,8 @@ static uint64_t count_open(const struct kymo_open_stack *open, uint32_t id)
 
 	for (uint32_t i = 0; i < depth && i < KYMO_OPEN_MAX; i++)
 		found += kymo__load_relaxed(&open->entries[i].name) == id;
+	for (uint32_t i = 0; i < KYMO_RANGES_MAX; i++)
+		found += kymo__load_relaxed(&open->ranges[i].name) == id;
 	return found;
 }
 

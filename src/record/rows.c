@@ -192,6 +192,14 @@ void kymo_zone_value_of(const struct kymo_zone *zone, uint64_t value)
 		zone_value(zone, value);
 }
 
+void kymo_range_text(uint64_t range, const char *text, size_t bytes)
+{
+	struct schema_text_row row = { .kind = SCHEMA_TEXT_ZONE };
+
+	if (text && kymo_enabled() && kymo__range_start(range, &row.at_ticks, &row.name))
+		push_text(&row, text, bytes);
+}
+
 /* ---- marks and counters ---- */
 
 static void (*moment_hook)(enum kymo__moment what, const char *name);

@@ -196,6 +196,7 @@ void kymo__streams_forget(void)
 		if (!streams[i])
 			continue;
 		close_files(streams[i]);
+		kymo__ranges_forget(streams[i]);
 		munmap(streams[i], sizeof(*streams[i]));
 		streams[i] = NULL;
 	}

@@ -94,6 +94,12 @@ void kymo__thread_rename(uint32_t thread, const char *name)
 	memcpy(entry->name, name, bytes);
 }
 
+void kymo__thread_name_of(uint32_t thread, char out[KYMO_THREAD_NAME_BYTES])
+{
+	memcpy(out, threads_entry_at(thread)->name, KYMO_THREAD_NAME_BYTES);
+	out[KYMO_THREAD_NAME_BYTES - 1] = '\0';
+}
+
 void kymo__thread_ended(uint32_t thread)
 {
 	if (thread)

@@ -183,8 +183,7 @@ static uint64_t fold_run(struct batch *batch, struct kymo__sums *sums,
 	struct kymo__sums sum = *sums;
 
 	do {
-		fold_row(&sum, row->duration_ticks,
-			 fold_child(batch->child_at, row->depth, row->duration_ticks));
+		fold_row(&sum, row->duration_ticks, fold_child(batch->child_at, row));
 		kymo__store_release(upto, ++number);
 		row++;
 	} while (number < end && row->name == name);
@@ -212,8 +211,7 @@ static void fold_rows(struct batch *batch, const struct kymo_zone_row *row, uint
 			count = fold_run(batch, sums, row, number, end);
 			continue;
 		}
-		fold_row(sums, row->duration_ticks,
-			 fold_child(batch->child_at, row->depth, row->duration_ticks));
+		fold_row(sums, row->duration_ticks, fold_child(batch->child_at, row));
 		kymo__store_release(upto, number + 1);
 		count = 1;
 	}

@@ -307,37 +307,63 @@ static bool open_stream_has_ended(const struct stream_image *copy,
 	return false;
 }
 
+static void add_open_zone(const struct store_process *process, struct store_stream *stream,
+			  uint32_t name, uint32_t thread, uint32_t depth, uint64_t start_ticks)
+{
+	stream->open_zones[stream->open_count++] = (struct store_open_zone){
+		.name = name_index(process, name),
+		.thread = thread < process->thread_count ? process->thread_of[thread] : 0,
+		.depth = depth,
+		.start_ns = store_clock_ns(&process->clock, start_ticks)
+	};
+}
+
+/* Ranges outlive the thread that began them. */
+static void add_open_ranges(const struct store_process *process, struct store_stream *stream,
+			    const struct kymo_open_stack *open)
+{
+	for (uint32_t i = 0; i < KYMO_RANGES_MAX; i++)
+		if (open->ranges[i].name)
+			add_open_zone(process, stream, open->ranges[i].name, open->ranges[i].thread,
+				      i, open->ranges[i].start_ticks);
+}
+
+static uint32_t count_open_ranges(const struct kymo_open_stack *open)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < KYMO_RANGES_MAX; i++)
+		count += open->ranges[i].name != 0;
+	return count;
+}
+
 static void set_open_zones(struct recording *recording, struct store_stream *stream,
 			   const struct stream_image *copy)
 {
 	const struct store_process *process = &recording->processes[stream->process];
-	uint32_t depth = copy->open.depth < KYMO_OPEN_MAX ? copy->open.depth : KYMO_OPEN_MAX;
-	uint32_t thread = copy->live.thread < process->thread_count
-				  ? process->thread_of[copy->live.thread]
-				  : 0;
+	const struct kymo_open_stack *open = &copy->open;
+	uint32_t depth = open->depth < KYMO_OPEN_MAX ? open->depth : KYMO_OPEN_MAX;
+	uint32_t count = count_open_ranges(open);
 
-	/* Without a tenant nothing is open. A program that ended inside a zone has left it open,
+	/* Without a tenant no zone is open. A program that ended inside a zone has left it open,
 	   which is reported. */
-	if (!depth || !copy->live.thread)
+	if (!copy->live.thread)
+		depth = 0;
+	if (!depth && !count)
 		return;
 	stream->open_zones = arena_take(&inside_of(recording)->arena,
-					depth * sizeof(*stream->open_zones));
+					(depth + count) * sizeof(*stream->open_zones));
 	if (!stream->open_zones)
 		return;
-	stream->open_deeper = copy->open.depth - depth;
+	stream->open_deeper = depth ? open->depth - depth : 0;
 	for (uint32_t i = 0; i < depth; i++) {
-		const struct kymo_open_entry *entry = &copy->open.entries[i];
-		struct store_open_zone *zone = &stream->open_zones[stream->open_count];
+		const struct kymo_open_entry *entry = &open->entries[i];
 
-		if (!entry->name ||
-		    (i + 1 == copy->open.depth && open_stream_has_ended(copy, entry)))
-			continue;
-		zone->name = name_index(process, entry->name);
-		zone->thread = thread;
-		zone->depth = i;
-		zone->start_ns = store_clock_ns(&process->clock, entry->start_ticks);
-		stream->open_count++;
+		if (entry->name && (i + 1 != open->depth || !open_stream_has_ended(copy, entry)))
+			add_open_zone(process, stream, entry->name, copy->live.thread, i,
+				      entry->start_ticks);
 	}
+	add_open_ranges(process, stream, open);
 }
 
 /* ---- the last known moment --------------------------------------------------------------- */

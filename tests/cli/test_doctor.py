@@ -14,7 +14,7 @@ def test_everything_that_commands_rely_on_is_looked_at(kymo):
     result = kymo("doctor", "-f", "json")
     findings = {row["name"]: row for row in json.loads(result.out)}
     assert list(findings) == ["memory", "disk", "clock", "sql", "python", "torch", "stacks", "native", "perf", "viewer",
-                              "pressure", "gpu", "opencl"]
+                              "pressure", "gpu", "opencl", "itt"]
     assert {row["state"] for row in findings.values()} <= STATES
     assert findings["sql"]["state"] == "works" and findings["sql"]["found"].startswith("DuckDB v1.")
     assert (result.status, result.err) == (0, "")

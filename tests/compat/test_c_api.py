@@ -57,7 +57,7 @@ def test_the_page_is_a_program(tmp_path, run, language):
     assert [(m[1], m[2], m[10]) for m in found] == [("parse", "1", "0"), ("load", "2", "0")]
     assert all(int(m[5]) <= int(m[6]) <= int(m[7]) <= int(m[8]) and int(m[12]) > 0 for m in found)
     counts = {row["name"]: row["count"] for row in query(run, "SELECT name, count FROM trace.regions")}
-    assert counts == {"tokenize": 1, "token": 6, "answer": 1, "load": 2, "stage 1": 2, "parse": 1}
+    assert counts == {"tokenize": 1, "token": 6, "answer": 1, "load": 2, "stage 1": 2, "parse": 1, "request": 1}
     assert query(run, "SELECT text, value FROM trace.zone_text WHERE name = 'answer' ORDER BY text NULLS LAST") == [
         {"text": "/index", "value": None}, {"text": None, "value": 512}]
     assert query(run, "SELECT count(*) AS n FROM trace.steps") == [{"n": 3}]

@@ -298,8 +298,7 @@ static inline void handmade_totals(struct handmade *made, const char *process,
 		const struct kymo_zone_row row = handmade_row(n);
 		struct kymo_totals_slot *slot = (void *)(base +
 							 kymo_totals_slot_offset(row.name - 1));
-		uint64_t child = fold_child(handmade_live(head)->child_at[0], row.depth,
-					    row.duration_ticks);
+		uint64_t child = fold_child(handmade_live(head)->child_at[0], &row);
 
 		fold_resume(slot, (uint64_t *)(void *)(slot + 1), 0, n, row.duration_ticks, child);
 	}

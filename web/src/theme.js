@@ -45,6 +45,7 @@ const ALIKE = {
 	kernel: "device",
 	copy: "device",
 	host: "c",
+	itt: "line",
 };
 
 /** @param {string} source */

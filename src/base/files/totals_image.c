@@ -228,7 +228,7 @@ static uint16_t add_slot(struct totals_image *copy, uint32_t name)
 
 static void fold_one(struct totals_image *copy, const struct kymo_zone_row *row, uint64_t number)
 {
-	uint64_t child = fold_child(copy->child_at, row->depth, row->duration_ticks);
+	uint64_t child = fold_child(copy->child_at, row);
 	uint16_t *found = totals_image_find_slot(copy, row->name);
 	uint32_t slot;
 

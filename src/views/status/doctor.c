@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/install_path.h"
 #include "base/files/paths.h"
 #include "collect/run/inject.h"
 #include "collect/host/proc.h"
@@ -365,6 +367,40 @@ static void look_at_opencl(struct doctor_finding *finding)
 	found(finding, DOCTOR_WORKS, "%u platform%s", platforms, platforms == 1 ? "" : "s");
 }
 
+/* ---- marks of other tools -------------------------------------------------------------------- */
+
+bool doctor_itt_library(char *out, size_t out_bytes)
+{
+	/* In the build folder, below an installation prefix, in an environment with the wheel. */
+	static const char *const places[] = {
+		"libkymo_itt.so",
+		"../lib/kymo/libkymo_itt.so",
+		"../lib/*/kymo/libkymo_itt.so",
+		"../lib/python3*/site-packages/kymo/libkymo_itt.so",
+		"../lib/python3*/dist-packages/kymo/libkymo_itt.so",
+		"../local/lib/python3*/dist-packages/kymo/libkymo_itt.so",
+		NULL,
+	};
+
+	return install_path_find(places, out, out_bytes);
+}
+
+static void look_at_itt(struct doctor_finding *finding)
+{
+	const char *set = getenv(DOCTOR_ITT_VARIABLE);
+	char library[PATH_MAX];
+
+	if (set && *set) {
+		found(finding, DOCTOR_ABSENT,
+		      DOCTOR_ITT_VARIABLE " is set to another collector: %s", set);
+		mend(finding, "unset " DOCTOR_ITT_VARIABLE);
+	} else if (!doctor_itt_library(library, sizeof(library))) {
+		found(finding, DOCTOR_ABSENT, "libkymo_itt.so is not installed with kymo");
+	} else {
+		found(finding, DOCTOR_WORKS, "set by kymo run");
+	}
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -384,6 +420,7 @@ static const struct {
 	{ "pressure", "host.cgroup", look_at_pressure },
 	{ "gpu", "host.gpu", look_at_gpu },
 	{ "opencl", "kymo run --device", look_at_opencl },
+	{ "itt", "marks of the ITT API", look_at_itt },
 };
 
 size_t doctor_look(struct doctor_finding *out)

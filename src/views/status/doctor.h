@@ -26,6 +26,11 @@ struct doctor_finding {
 #define DOCTOR_MOST 24
 size_t doctor_look(struct doctor_finding *out);
 
+/* The variable that programs with marks of the ITT API read, and kymo's library for it. False: it
+   is not installed. */
+#define DOCTOR_ITT_VARIABLE "INTEL_LIBITTNOTIFY64"
+bool doctor_itt_library(char *out, size_t out_bytes);
+
 void doctor_print(const struct doctor_finding *findings, size_t count,
 		  const struct text_style *style, FILE *out);
 void doctor_print_json(const struct doctor_finding *findings, size_t count, FILE *out);

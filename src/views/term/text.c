@@ -75,7 +75,7 @@ enum text_paint text_source_paint(const char *source)
 		enum text_paint paint;
 	} hues[] = {
 		{ "c", TEXT_BLUE },    { "python", TEXT_YELLOW }, { "line", TEXT_MAGENTA },
-		{ "torch", TEXT_RED }, { "device", TEXT_GREEN },
+		{ "torch", TEXT_RED }, { "device", TEXT_GREEN },  { "itt", TEXT_MAGENTA },
 	};
 
 	for (size_t i = 0; i < sizeof(hues) / sizeof(hues[0]); i++)

@@ -37,6 +37,14 @@ static bool zone_rows_is_place(const struct zone_model_lane *lane, const struct 
 	       (!host[0] || !lane->host[0] || !strcmp(host, lane->host));
 }
 
+/* Ranges have the tid of the thread that began them, and a lane of their own. */
+static bool zone_rows_are_ranges(const char *name)
+{
+	const size_t bytes = strlen(name), end = strlen(KYMO_RANGES_SUFFIX);
+
+	return bytes >= end && !strcmp(name + bytes - end, KYMO_RANGES_SUFFIX);
+}
+
 static bool zone_rows_is_lane(const struct zone_rows *reader, const struct rows *rows,
 			      const struct zone_model_lane *lane, int32_t pid, int32_t tid)
 {
@@ -45,9 +53,10 @@ static bool zone_rows_is_lane(const struct zone_rows *reader, const struct rows 
 	if (lane->pid != pid || lane->tid != tid || !zone_rows_is_place(lane, rows) ||
 	    (lane->kind == ZONE_MODEL_SAMPLES) != reader->samples)
 		return false;
-	if (tid >= 0 && !reader->by_name)
-		return true;
 	rows_copy_text(rows, THREAD, name, sizeof(name));
+	if (tid >= 0 && !reader->by_name && !zone_rows_are_ranges(name) &&
+	    !zone_rows_are_ranges(lane->name))
+		return true;
 	return !strcmp(lane->name, name);
 }
 
@@ -71,6 +80,8 @@ static int64_t zone_rows_add_lane(struct zone_rows *reader, const struct rows *r
 					.clock = reader->clock };
 
 	rows_copy_text(rows, THREAD, lane.name, sizeof(lane.name));
+	if (lane.kind == ZONE_MODEL_THREAD && zone_rows_are_ranges(lane.name))
+		lane.kind = ZONE_MODEL_TASK;
 	rows_copy_text(rows, HOST, lane.host, sizeof(lane.host));
 	reader->last_lane = reader->model->lane_count;
 	return zone_model_lane(reader->model, &lane);

@@ -98,7 +98,7 @@ static void fold(struct live_processes *live, uint64_t upto)
 		struct kymo_totals_half *sum = &sums[row.name];
 		uint64_t ticks = row.duration_ticks;
 
-		sum->child_ticks += fold_child(child_at, row.depth, ticks);
+		sum->child_ticks += fold_child(child_at, &row);
 		sum->sum_ticks += ticks;
 		fold_add_square(sum, (unsigned __int128)ticks * ticks);
 		sum->min_ticks = !sum->count || ticks < sum->min_ticks ? ticks : sum->min_ticks;

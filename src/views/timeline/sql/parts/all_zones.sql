@@ -2,11 +2,14 @@
 -- was not observed) lasts until the end of the recording. Where {samples} is true, sampled stacks
 -- are zones too, in threads of their own: recorded times and times of samples do not nest. Zones of
 -- an imported thread that overlap are on lanes: threads with the same tid, named "NAME (lane 2)".
+-- Ranges of a thread overlap in any way: each depth is a lane.
 (
     SELECT
         *,
-        CASE WHEN thread LIKE '%(lane %)'
-            THEN coalesce(TRY_CAST(regexp_extract(thread, '\(lane (\d+)\)$', 1) AS INTEGER), 1)
+        CASE
+            WHEN thread LIKE '%(lane %)' THEN
+                coalesce(TRY_CAST(regexp_extract(thread, '\(lane (\d+)\)$', 1) AS INTEGER), 1)
+            WHEN ends_with(thread, '{KYMO_RANGES_SUFFIX}') THEN 2 + depth
             ELSE 1
         END AS lane
     FROM (
