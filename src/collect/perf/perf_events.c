@@ -63,8 +63,8 @@ static struct perf_event_attr make_attr(const struct perf_events *events, uint64
 }
 
 /* The event that stays also reports mappings, names, children and ends. Mappings have no build ids:
-   the kernel would read the file at each mmap(), mprotect() and brk() of every process, 0.1 ms for
-   each start of Python, and mark the records of other tools, too; perf record then aborts. */
+   the kernel would read the file of each new mapping, and mark the records of other tools as if
+   they had build ids, too; perf record then aborts. */
 static struct perf_event_attr make_slow_attr(const struct perf_events *events)
 {
 	struct perf_event_attr attr = make_attr(events, PERF_EVENTS_NS);
