@@ -83,7 +83,7 @@ static void the_run_says_how_it_ended(void **state)
 	assert_answer(tables, "SELECT * EXCLUDE (path) FROM kymo.runs",
 		      "1700000000000000000|made|made "
 		      "--fast|box|/somewhere|100|killed|NULL|SIGKILL|60000000000|all|0.1.0|"
-		      "monotonic|40|true|0|NULL|0");
+		      "monotonic|40|true|0|NULL|0|NULL");
 	assert_answer(tables,
 		      "SELECT pid, rank, ranks, role, state, exit_code, signal FROM kymo.processes",
 		      "100|0|2|target|killed|NULL|SIGKILL\n200|NULL|NULL|target|ended|3|NULL");

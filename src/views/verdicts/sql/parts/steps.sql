@@ -1,4 +1,5 @@
--- The steps of the loop with the most steps, by process and name: a table to select from.
+-- The steps of the loop with the most steps, by process and name: a table to select from. Of ranks
+-- with equally many steps the lowest.
 (
     SELECT s.*
     FROM trace.steps s
@@ -6,7 +7,7 @@
         SELECT host, pid, name, count(*) AS n
         FROM trace.steps
         GROUP BY ALL
-        ORDER BY n DESC, pid
+        ORDER BY n DESC, min(rank), host, pid
         LIMIT 1
     ) o ON s.host = o.host AND s.pid = o.pid AND s.name IS NOT DISTINCT FROM o.name
 )
