@@ -51,7 +51,7 @@ PROGRAMS = {
     "generated code": (python("findings.py", "generated", "few"), {"waiting": "generated"}),
     "one thread": (python("gil.py", "1"), {"function": "work", "waiting": "<module>"}),  # the main thread waits for it
     "large zones": ([NATIVE / "detect_native", "large"], {"region": "", "function": ""}),
-    "own locks": ([NATIVE / "detect_native", "own"], {"function": "tokenize_shard|count_word"}),
+    "own locks": ([NATIVE / "detect_native", "own"], {"function": "tokenize_shard|count_word|work"}),
     "C": ([NATIVE / "detect_waits", "compute", "1.5"], {"function": "compute_sums"}),
     "awaiting loop": (python("event_loops.py", "awaiting"), {"waiting": "<module>|awaiting"}),
     "short": (python("findings.py", "short", "few"), {}),

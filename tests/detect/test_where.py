@@ -180,7 +180,8 @@ def test_a_program_that_was_killed_while_it_worked_has_none(runs):
 def test_the_start_of_children_is_no_wait_for_storage(runs):
     """The parent of a vfork is in the state in which one waits for a disk. What it waits for differs: the kernel, or the child."""
     words = python("waits.py", "children")
-    good, run = holds(runs, words, lambda run: "io" not in run.names() and (run.verdicts[0]["where"] or {}).get("function") == "file_size")
+    good, run = holds(runs, words, lambda run: "io" not in run.names() and
+                      (run.verdicts[0]["where"] or {}).get("function") == "file_size")
     assert good, [(one["name"], one["sentence"], one["where"]) for one in run.verdicts]
 
 

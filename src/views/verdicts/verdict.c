@@ -521,8 +521,8 @@ static const struct candidate *find_candidate(const char *name, const struct can
 	return NULL;
 }
 
-/* A wait for other ranks is the fault of the rank that is late or absent, and one inside of the
-   function that blocks an event loop is the reason why it does. */
+/* A wait for other ranks is the fault of the rank that is late or absent, and one in the function
+   that blocks an event loop is the reason why it does. */
 static bool is_said_better(const struct candidate *one, const struct candidate *all, size_t count)
 {
 	const struct candidate *blocked = find_candidate("event_loop", all, count);

@@ -94,7 +94,9 @@ def train(loader, model, optimizer):
 
 if __name__ == "__main__":
     kinds = {"dataset": (Images(), {}), "workers": (Images(), {"num_workers": 2}),
-             "collate": (Texts(), {"collate_fn": tokenise_batch}), "between": (Plain(), {}), "graph": (Plain(), {}), "small": (Plain(), {})}
+             "collate": (Texts(), {"collate_fn": tokenise_batch}), "between": (Plain(), {}),
+             "graph": (Plain(), {}), "small": (Plain(), {})}
     items, options = kinds[KIND]
     model = Model()
-    train(torch.utils.data.DataLoader(items, batch_size=1000 if KIND == "small" and FEW else 2, **options), model, torch.optim.SGD(model.parameters(), lr=1e-6))
+    loader = torch.utils.data.DataLoader(items, batch_size=1000 if KIND == "small" and FEW else 2, **options)
+    train(loader, model, torch.optim.SGD(model.parameters(), lr=1e-6))

@@ -184,4 +184,5 @@ def queued():
     other.join()
 
 
-{"sleep": sleeping, "socket": backend, "http": http, "child": child, "children": children, "pipe": pipe, "lock": locked, "queue": queued}[KIND]()
+{"sleep": sleeping, "socket": backend, "http": http, "child": child, "children": children,
+ "pipe": pipe, "lock": locked, "queue": queued}[KIND]()
