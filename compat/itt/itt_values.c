@@ -131,6 +131,23 @@ struct itt_counter {
 
 static struct itt_counter *counters; /* as the lists of itt_names.c */
 
+static struct itt_counter *counter_new(const char *name, const char *domain, int type)
+{
+	struct itt_counter *counter = calloc(1, sizeof(*counter));
+	char *own_name = strdup(name), *own_domain = strdup(domain);
+
+	if (!counter || !own_name || !own_domain) {
+		free(counter);
+		free(own_name);
+		free(own_domain);
+		return NULL;
+	}
+	counter->type = type;
+	counter->name = own_name;
+	counter->domain = own_domain;
+	return counter;
+}
+
 static struct itt_counter *counter_create_typed(const char *name, const char *domain, int type)
 {
 	struct itt_counter *counter;
@@ -141,13 +158,8 @@ static struct itt_counter *counter_create_typed(const char *name, const char *do
 		if (counter->type == type && !strcmp(counter->name, name) &&
 		    !strcmp(counter->domain, domain))
 			return counter;
-	counter = calloc(1, sizeof(*counter));
+	counter = counter_new(name, domain, type);
 	if (!counter)
-		return NULL;
-	counter->type = type;
-	counter->name = strdup(name);
-	counter->domain = strdup(domain);
-	if (!counter->name || !counter->domain)
 		return NULL;
 	counter->next = kymo__load_relaxed(&counters);
 	while (!kymo__cas_weak_release(&counters, &counter->next, counter))
@@ -271,10 +283,13 @@ static unsigned long long get_timestamp(void)
 	return kymo__ticks();
 }
 
-/* OpenCV marks nothing without a version. */
+/* OpenCV alone asks for it, and marks nothing without. With it, OpenCV prints a warning on skipped
+   events when the program ends: so only on request. */
 static const char *api_version(void)
 {
-	return "kymo, ITT API 3";
+	const char *wanted = getenv("KYMO_OPENCV");
+
+	return wanted && !strcmp(wanted, "on") ? "kymo, ITT API 3" : NULL;
 }
 
 const struct itt_function itt_values[] = {

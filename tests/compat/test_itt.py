@@ -117,5 +117,5 @@ def test_packages_with_marks_are_recorded(home, tmp_path, package, program):
     if not importlib.util.find_spec(package):
         pytest.skip(f"{package} is not installed")
     (tmp_path / "marks.py").write_text(program)
-    home.record(sys.executable, tmp_path / "marks.py")
+    home.record(sys.executable, tmp_path / "marks.py", KYMO_OPENCV="on")
     assert home.rows("SELECT count(*) > 0 AS any FROM trace.zones WHERE source = 'itt'") == [{"any": True}]
