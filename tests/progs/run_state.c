@@ -37,7 +37,8 @@ static void print_descriptors(void)
 static void print_environment(char **variables)
 {
 	for (; *variables; variables++)
-		if (strncmp(*variables, "KYMO", 4) && strncmp(*variables, "_=", 2))
+		if (strncmp(*variables, "KYMO", 4) && strncmp(*variables, "_=", 2) &&
+		    strncmp(*variables, "INTEL_LIBITTNOTIFY64=", 21))
 			puts(*variables);
 }
 

@@ -116,7 +116,7 @@ def test_parts_are_included_with_their_arguments(tree):
      "src/tables/rules/data.sql:2: weight is a number, not much"),
     ({"rules__data": VERDICT.replace("tab:", "tap:")},
      "src/tables/rules/data.sql:7: a key is one of threshold, weight, weight_with_steps, least_s, sentence, evidence, advice, "
-     "tab, query, a colon and a value"),
+     "tab, query, needs, a colon and a value"),
     ({"sql__some": "SELECT {include none}\n"},
      "src/tables/sql/some.sql:1: no part is named none; a part is a file NAME.sql in a folder named parts"),
     ({"sql__some": "SELECT {include a}\n", "sql__parts__a": "{include b}\n", "sql__parts__b": "1 + {include a}\n"},

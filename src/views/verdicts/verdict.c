@@ -547,12 +547,16 @@ static int by_gain(const void *a, const void *b)
 }
 
 /* A query takes some milliseconds even where its table is empty, and most programs have no device,
-   no ranks and no event loop. Steps may be of an imported trace, which has no stream of them. */
-static bool can_hold(const struct rules_row *rule, const struct facts *facts)
+   no ranks and no event loop. Steps may be of an imported trace, which has no stream of them; a
+   packed file may have rows that no stream of it counts. */
+static bool can_hold(const struct rules_row *rule, const struct tables *tables,
+		     const struct facts *facts)
 {
-	const char *table = strcmp(rule->tab, "devices") ? rule->needs : "device.ops";
+	bool of_devices = !strcmp(rule->tab, "devices");
+	const char *table = of_devices ? "device.ops" : rule->needs;
+	bool is_packed = tables && !tables_recording(tables);
 
-	if (!table || !facts->table_count)
+	if (!table || !facts->table_count || (is_packed && !of_devices))
 		return true;
 	return facts_rows_of(facts, table).kept ||
 	       (!strcmp(table, "trace.steps") && facts->steps.count);
@@ -579,7 +583,7 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 
 	keep_devices(tables, facts);
 	for (size_t i = 0; found && i < rules_count && !is_too_short(facts); i++) {
-		if (!can_hold(&rules[i], facts))
+		if (!can_hold(&rules[i], tables, facts))
 			continue;
 		found[count].rule = &rules[i];
 		count += tables ? verdict_look(tables, &rules[i], facts->duration_ns,

@@ -5,8 +5,11 @@ import time
 import torch
 import torch.distributed as dist
 
-dist.init_process_group("gloo")
-AGAIN = os.environ["TORCHELASTIC_RESTART_COUNT"] != "0"
+RESTARTS = os.environ["TORCHELASTIC_RESTART_COUNT"]
+AGAIN = RESTARTS != "0"
+# torchrun's own store may still have the addresses of the first attempt's ranks after a restart.
+dist.init_process_group("gloo", store=dist.FileStore(f"store{RESTARTS}", int(os.environ["WORLD_SIZE"])),
+                        rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
 
 
 def load_batch(step):
