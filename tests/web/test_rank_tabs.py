@@ -89,12 +89,13 @@ def test_memory_is_that_of_the_chosen_ranks(show, page):
     page.says(".of-ranks", "^Rank 1\\.")
 
 
+# Rank 0 may have ended when rank 1 is at its peak: then both have the peak of rank 1.
 def test_resident_memory_of_all_ranks_is_more_than_that_of_one(ids, page):
     def peak(ranks):
         answer = page.js(f"fetch('/api/range?target={ids['job-0']}&from=0&to=9000000000&ranks={ranks}').then((one) => one.json())")
         return answer["memory_facts"][0]["peak_bytes"], {one["name"] for one in answer["series"]}
     (first, names), (second, _), (both, _) = peak("0"), peak("1"), peak("0-1")
-    assert first + 100_000_000 < second < both, (first, second, both)
+    assert first + 100_000_000 < second <= both, (first, second, both)
     assert "Resident memory" in names
 
 
