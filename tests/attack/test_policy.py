@@ -17,7 +17,8 @@ HARMLESS = {
         pragma_storage_info pragma_table_info pragma_user_agent pragma_version range repeat repeat_row summary
         test_all_types test_vector_types unnest
         kymo_scan kymo_meta kymo_leaves kymo_samples kymo_sites
-        kymo_critical_path kymo_own_frames kymo_native_leaves kymo_native_own_frames kymo_native_samples""",
+        kymo_critical_path kymo_critical_sums kymo_critical_idle kymo_critical_idle_sums
+        kymo_own_frames kymo_native_leaves kymo_native_own_frames kymo_native_samples""",
     "table_macro": "duckdb_logs_parsed duckdb_profiling_settings histogram histogram_values",
     # Of the scalar functions, those whose result is not a function of their arguments.
     "scalar": """

@@ -162,7 +162,6 @@ static void a_choice_of_ranks_is_a_list(void **unused)
 	static const char *const wrong[] = { "x",  "1,", ",1",	"3-1",
 					     "1-", "-1", "1 2", "99999999999" };
 	struct rank_set set;
-	struct buf sql = { 0 };
 
 	(void)unused;
 	assert_true(rank_set_read(&set, "0,8-15"));
@@ -171,13 +170,6 @@ static void a_choice_of_ranks_is_a_list(void **unused)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_false(rank_set_read(&set, wrong[i]));
 	assert_true(rank_set_read(&set, "") && rank_set_has(&set, -1));
-	assert_true(rank_set_read(&set, "3"));
-	rank_set_cut(&set, "SELECT 1 FROM trace.steps s, my.trace.steps, trace.steps_more", &sql);
-	assert_string_equal(
-		buf_get(&sql),
-		"SELECT 1 FROM (SELECT * FROM trace.steps WHERE (rank BETWEEN 3 AND 3)) "
-		"s, my.trace.steps, trace.steps_more");
-	buf_fini(&sql);
 }
 
 int main(void)
