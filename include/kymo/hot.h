@@ -309,10 +309,12 @@ static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end
 
 	if (KYMO__UNLIKELY(!lane))
 		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
-	depth = lane->open->depth - 1;
+	depth = lane->open->depth - 1; /* beyond the list if no zone is open */
+	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX))
+		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
 	entry = &lane->open->entries[depth];
 	/* A hole below must be removed too: slow path. */
-	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX || entry->flags != flags || entry->name != name ||
+	if (KYMO__UNLIKELY(entry->flags != flags || entry->name != name ||
 			   (depth && !entry[-1].name && entry[-1].flags == KYMO_OPEN_REGION)))
 		return kymo__region_pop(name, flags, end_ticks, out_start_ticks);
 	zone.start_ticks = entry->start_ticks;
