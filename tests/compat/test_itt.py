@@ -40,8 +40,9 @@ def home(tmp_path):
     return Marked(tmp_path)
 
 
-def test_each_kind_of_mark_arrives(home, checks):
-    home.record(checks)
+@pytest.mark.parametrize("more", [{}, {"KYMO_OPENCV": "on"}], ids=["plain", "with OpenCV"])
+def test_each_kind_of_mark_arrives(home, checks, more):
+    home.record(checks, **more)
     zones = {row["name"]: row for row in home.rows("SELECT * FROM trace.zones")}
     assert {row["source"] for row in zones.values()} == {"itt"}
     assert set(zones) == {"outer", "inner", "first", "second", "region", "checks", "other", "event"}
