@@ -223,6 +223,15 @@ void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgro
 	cgroup_read_some(root, paths, CGROUP_ALL_HIERARCHIES, out);
 }
 
+static bool is_equal_reading(const struct cgroup_reading *a, const struct cgroup_reading *b)
+{
+	return a->memory_bytes == b->memory_bytes &&
+	       a->memory_limit_bytes == b->memory_limit_bytes && a->cpu_limit == b->cpu_limit &&
+	       a->throttled_ns == b->throttled_ns && a->throttled_count == b->throttled_count &&
+	       a->oom_kills == b->oom_kills &&
+	       !memcmp(a->pressure, b->pressure, sizeof(a->pressure));
+}
+
 uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, uint32_t hierarchies,
 			  struct cgroup_reading *out)
 {
@@ -250,7 +259,7 @@ uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, ui
 		if ((hierarchies >> i & 1) && *path &&
 		    find_group(mount, path, directory, sizeof(directory)))
 			rows[i].read(directory, mount, out);
-		if (memcmp(&before, out, sizeof(before)) != 0)
+		if (!is_equal_reading(&before, out))
 			told |= 1u << i;
 	}
 	return told;
