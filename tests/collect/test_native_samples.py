@@ -186,7 +186,8 @@ def test_threads_are_sampled_to_their_start(build, record):
     assert all(row["ns"] > 50e6 for row in rows), rows
     assert complete_share(recording) >= 0.95
     stack = query(recording, "SELECT stack FROM native.samples WHERE thread = 'beta' AND stack[1] LIKE 'worker_loop%' LIMIT 1")
-    assert any("start_thread" in frame for frame in stack[0]["stack"])
+    # A stripped libc has no name for it.
+    assert any("start_thread" in frame or "libc.so" in frame for frame in stack[0]["stack"]), stack
 
 
 def test_children_and_what_they_execute_are_sampled(build, record, tmp_path):

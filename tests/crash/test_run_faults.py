@@ -122,7 +122,9 @@ def test_kymo_killed_at_any_moment_loses_nothing_and_the_program_does_not_notice
     for attempt in range(8):
         there = place.path / f"there{attempt}"
         kymo = place.popen("-q", "-o", str(there), "--", prog("run_rows"), "2000000", "2000", stdout=subprocess.PIPE)
-        wait_until(lambda: (there / "run").exists() and run_file(there)["target"])
+        # The file exists for an instant before it has its content.
+        wait_until(lambda: (there / "run").exists() and (there / "run").stat().st_size and
+                   (there / "run").read_bytes()[:7] == b"KYMORUN" and run_file(there)["target"])
         time.sleep(0.1 + dice.random() * 0.6)
         kymo.kill()
         kymo.wait()
