@@ -160,6 +160,17 @@ static const struct kymo_column host_cgroup_columns[] = {
 	COLUMN(schema_host_cgroup_row, oom_kills, "oom_kills", KYMO_U64, NULL),
 };
 
+static const struct kymo_column trigger_columns[] = {
+	COLUMN(schema_trigger_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	TEXT(schema_trigger_row, trigger, "trigger"),
+	TEXT(schema_trigger_row, action, "action"),
+	TEXT(schema_trigger_row, result, "result"),
+	COLUMN(schema_trigger_row, rows, "rows", KYMO_U64, NULL),
+	TEXT(schema_trigger_row, row, "row"),
+	TEXT(schema_trigger_row, saved, "saved"),
+	COLUMN(schema_trigger_row, bytes, "bytes", KYMO_U64, "bytes"),
+};
+
 static const struct kymo_column config_columns[] = {
 	COLUMN(schema_config_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	TEXT(schema_config_row, key, "key"),
@@ -406,6 +417,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 					"Files in which these frames are, with their build ids."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
+	[SCHEMA_TRIGGERS] = TABLE("kymo.triggers", trigger_columns, schema_trigger_row,
+				  "Triggers that fired, and what was done and saved."),
 	[SCHEMA_OVERHEAD] = TABLE("kymo.costs", cost_columns, schema_cost_row,
 				  "Recording cost of each source so far, as measured."),
 	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,

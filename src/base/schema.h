@@ -54,7 +54,8 @@ enum schema_id {
 	SCHEMA_ALLOC = 29, /* an allocation or a free */
 	SCHEMA_ALLOC_FRAMES = 30, /* the frames of their stacks: struct schema_frame_row */
 	SCHEMA_NATIVE_MODULES = 31, /* the files of the frames of native.frames */
-	SCHEMA_COUNT = 32, /* the program's tables begin here */
+	SCHEMA_TRIGGERS = 32, /* what triggers did */
+	SCHEMA_COUNT = 33, /* the program's tables begin here */
 };
 
 struct schema_mark_row {
@@ -185,6 +186,18 @@ struct schema_config_row {
 	char old_value[128]; /* truncated if longer */
 	char new_value[128];
 	char by[56];
+};
+
+/* One row for each action of a trigger that fired, and for what kept one from it. */
+struct schema_trigger_row {
+	uint64_t ts_ticks;
+	uint64_t rows; /* that the condition returned for the first time */
+	uint64_t bytes; /* of the saved file */
+	char trigger[32];
+	char action[64]; /* truncated if longer */
+	char result[160]; /* "ok", or a sentence */
+	char saved[128]; /* the file, below the recording's directory; "": none */
+	char row[192]; /* the first of the rows, as JSON; truncated if longer */
 };
 
 /* Written from time to time by a source that measures itself; its last row counts. */

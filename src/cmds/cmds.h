@@ -45,6 +45,7 @@ int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
+int cmd_trigger(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 int cmd_rm(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);

@@ -465,7 +465,11 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
 	collector_record(&collector);
+	if (options->started)
+		options->started(options->context, collector.dirs.live);
 	collector_supervise(&collector);
+	if (options->ended)
+		options->ended(options->context);
 	collect_finish(&collector, result);
 	archive_fini(&collector.archive);
 	host_fini(&collector.host);

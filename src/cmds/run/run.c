@@ -21,6 +21,7 @@
 #include "cmds/run/run_python.h"
 #include "cmds/run/run_serve.h"
 #include "cmds/run/run_torch.h"
+#include "cmds/run/run_trigger.h"
 #include "collect/collect.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -45,6 +46,7 @@ struct run_options {
 	struct run_serve serve;
 	struct run_memory memory;
 	struct run_job job;
+	struct run_trigger *trigger; /* of cmd_run() */
 	bool force, quiet, no_summary, report, device;
 };
 
@@ -70,6 +72,9 @@ enum {
 	OPTION_DEVICE,
 	OPTION_SLOW,
 	OPTION_NO_NATIVE,
+	OPTION_TRIGGER,
+	OPTION_TRIGGERS,
+	OPTION_ACTION,
 	OPTION_SERVE,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
@@ -100,6 +105,10 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_NO_NATIVE] = { 0, "no-native", NULL, "do not sample native stacks" },
+	[OPTION_TRIGGER] = { 0, "trigger", "NAME[=SQL]", "act when this SELECT returns a new row" },
+	[OPTION_TRIGGERS] = { 0, "triggers", "FILE", "the same for all triggers of a file" },
+	[OPTION_ACTION] = { 0, "action", "ACTION",
+			    "of --trigger: snapshot (default), why, mark, …" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "print one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
@@ -145,6 +154,9 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_DEVICE: run->device = true; break;
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_NO_NATIVE: run->collect.no_native = true; break;
+	case OPTION_TRIGGER: return run_trigger_add(run->trigger, value);
+	case OPTION_TRIGGERS: return run_trigger_file(run->trigger, value);
+	case OPTION_ACTION: return run_trigger_action(run->trigger, value);
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
@@ -451,9 +463,20 @@ static void add_to_index(const struct run_options *run, const struct collect_res
 	store_prune();
 }
 
+/* The watcher of triggers begins with the program and ends before the recording is complete. */
+static void prepare_triggers(struct run_options *run)
+{
+	if (!run->trigger->set.count)
+		return;
+	run->collect.started = run_trigger_started;
+	run->collect.ended = run_trigger_ended;
+	run->collect.context = run->trigger;
+}
+
 int cmd_run(int argc, char **argv)
 {
-	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL } };
+	static struct run_trigger trigger; /* large */
+	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL }, .trigger = &trigger };
 	struct collect_result result;
 	struct kymo_error err = { 0 };
 	int status;
@@ -478,9 +501,12 @@ int cmd_run(int argc, char **argv)
 	run_device_prepare(run.device, &run.environment);
 	run_itt_prepare(&run.environment);
 	if (status < 0)
+		status = run_trigger_ready(&trigger);
+	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)
 		return status;
+	prepare_triggers(&run);
 	run.collect.environment = (const char *const *)run.environment.list;
 	/* What cannot be replaced stays, and the recording gets another name. */
 	if (run.force)
@@ -497,5 +523,6 @@ int cmd_run(int argc, char **argv)
 	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);
 	free(run.directory);
+	run_trigger_fini(&trigger);
 	collect_end_like(result.wstatus);
 }
