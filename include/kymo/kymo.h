@@ -277,7 +277,7 @@ struct kymo_column {
  */
 struct kymo_table;
 /* name is "schema.table"; schemas of kymo are refused. An equal declaration returns the same table.
-   NULL and *err for a bad declaration. Limits: 48 tables, 32 columns, 1,024 bytes per row. Tables
+   NULL and *err for a bad declaration. Limits: 40 tables, 32 columns, 1,024 bytes per row. Tables
    are never freed. */
 KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name,
 						  const struct kymo_column *columns,
