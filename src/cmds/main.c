@@ -61,10 +61,10 @@ static const struct cmds_option snapshot_options[] = {
 };
 
 static const struct cmds_option trigger_options[] = {
-	{ 0, "action", "ACTION", "snapshot, why, mark, detail or run; can be repeated" },
+	{ 0, "action", "ACTION", "snapshot, why, mark, detail, run; can be repeated" },
 	{ 0, "every", "SECONDS", "time between two looks (1)" },
 	{ 0, "cooldown", "SECONDS", "time between two firings (60)" },
-	{ 0, "limit", "N", "fire at most N times (10)" },
+	{ 'n', "limit", "N", "fire at most N times (10)" },
 	{ 0, "bytes", "SIZE", "save at most SIZE in all (1G)" },
 	{ 0, "all-ranks", NULL, "act on all recordings of the job" },
 	{ 0, "ready", NULL, "ls: list the ready-made triggers" },
@@ -225,7 +225,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo snapshot --last 30 4711 now.kymosnap\tonly the last 30 s\n"
 	  "kymo snapshot latest hung.kymosnap\n" },
 	{ "trigger", cmd_trigger, "save the moment when a condition in SQL holds",
-	  "add [OPTIONS] TARGET NAME[='SELECT ...']\nls [TARGET]\nrm TARGET NAME...",
+	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...",
 	  trigger_options,
 	  "kymo trigger add 4711 slow_step\ta ready-made one\n"
 	  "kymo trigger add 4711 big='FROM trace.steps WHERE duration_ns > 1e9'\n"
