@@ -390,7 +390,8 @@ void collector_settle(struct collector *collector, const int *wstatus,
 				    *wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
-	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded);
+	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded,
+		       !archive_left(archive));
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->sampled = collector->sampled;
