@@ -41,6 +41,7 @@ struct watched {
 	bool gone;
 	uint64_t try_ns,
 		pause_ns; /* time of the next attempt to find Python, and the pause after it */
+	uint64_t found_ns; /* when it was added here */
 	uint64_t next_ns;
 	uint64_t look_ns, zones_ns; /* times of the next search for children, and for slow zones */
 	int children_fd; /* of the main thread; -1: not open */
