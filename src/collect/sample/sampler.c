@@ -211,6 +211,7 @@ static void python_sampler_watch(struct sampler_inside *inside, pid_t pid, uint6
 	one->children_fd = one->memory_fd = -1;
 	one->found_ns = clock_monotonic_ns();
 	one->next_ns = one->found_ns + after_ns;
+	one->is_child = after_ns > 0;
 	slow_zones_init(&one->zones, inside->live_dir, pid, starttime);
 	inside->watched[inside->watched_count++] = one;
 }
@@ -271,7 +272,11 @@ static void sampler_visit(struct sampler_inside *inside, struct watched *one, ui
 		if (slow_zones_look(&one->zones, inside->options.slow_ns, cause, sizeof(cause)))
 			sampler_take(inside, one, sampler_intern(cause));
 	}
-	if (is_sampling(inside) && now_ns >= one->next_ns && !one->gone)
+	if (!is_sampling(inside) || now_ns < one->next_ns || one->gone)
+		return;
+	if (inside->adaptive && sampler_is_too_young(one, now_ns))
+		one->next_ns = now_ns + CHILD_AFTER_NS;
+	else
 		take_periodic(inside, one, now_ns);
 }
 
