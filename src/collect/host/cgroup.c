@@ -344,7 +344,7 @@ static struct cgroup_group *group_of(struct cgroup *cgroup, const struct cgroup_
 	return group;
 }
 
-/* Controllers are seldom enabled and limits seldom changed while a program runs, so that hierarchies
+/* Controllers are seldom enabled and limits seldom changed during a run, so that hierarchies
    without controllers, and all limits, are read again only from time to time. */
 static void sample_group(struct cgroup_group *group, uint64_t now_ns)
 {

@@ -64,7 +64,7 @@ struct pid_list {
 	size_t count, room;
 };
 
-static bool list_add(struct pid_list *list, pid_t pid)
+static bool family_list_add(struct pid_list *list, pid_t pid)
 {
 	if (!grow((void **)&list->pids, &list->room, list->count, sizeof(pid)))
 		return false;
@@ -81,7 +81,7 @@ static void list_pids(const struct family *family, pid_t after, struct pid_list 
 	while (directory && (entry = readdir(directory))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid > after && !has_pid(family, pid) && !list_add(out, pid))
+		if (pid > after && !has_pid(family, pid) && !family_list_add(out, pid))
 			break;
 	}
 	if (directory)
@@ -92,7 +92,7 @@ static void list_pids(const struct family *family, pid_t after, struct pid_list 
 static void list_range(const struct family *family, pid_t after, pid_t last, struct pid_list *out)
 {
 	for (pid_t pid = after + 1; pid <= last; pid++)
-		if (!has_pid(family, pid) && !list_add(out, pid))
+		if (!has_pid(family, pid) && !family_list_add(out, pid))
 			break;
 }
 
