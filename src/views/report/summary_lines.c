@@ -1,5 +1,6 @@
 #include "views/report/summary_lines.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "views/term/format.h"
@@ -219,7 +220,7 @@ void summary_lines_collections(FILE *out, const struct facts *facts, const struc
 		fprintf(out, "  garbage collection: %s in %s collection%s, %s of the run\n",
 			format_duration(facts->gc_ns, style->utf8).text,
 			format_count(facts->gc_count).text, facts->gc_count == 1 ? "" : "s",
-			format_percent(facts->gc_ns / facts->duration_ns).text);
+			format_percent(fmin(1, facts->gc_ns / facts->duration_ns)).text);
 }
 
 void summary_lines_losses(FILE *out, const struct facts *facts, const struct text_style *style)
