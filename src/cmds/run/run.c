@@ -31,7 +31,7 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* for the command in the first line */
-#define COMMAND_COLUMNS_LEAST 16 /* on a narrow terminal */
+#define COMMAND_COLUMNS_LEAST 8 /* with less, the path gets a line of its own */
 #define SHORT_NS 100000000
 #define LAST_STACK_LINES 8 /* six frames and two lines around them */
 
@@ -282,27 +282,42 @@ static int name_recording(struct run_options *run)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
-static void join_words(struct buf *out, const char *first, char **more)
+static bool is_python(const char *command)
 {
+	const char *name = strrchr(command, '/');
+
+	return !strncmp(name ? name + 1 : command, "python", 6);
+}
+
+static const char *without_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static size_t join_words(struct buf *out, const char *first, char **more)
+{
+	buf_reset(out);
 	buf_text(out, first); /* not foreign: text_fit() escapes the whole */
 	for (; *more; more++) {
 		buf_char(out, ' ');
 		buf_text(out, *more); /* not foreign: as above */
 	}
+	return text_width(buf_get(out), out->used);
 }
 
-/* The program without its directory, if the whole command does not fit; then cut in the middle. */
+/* If the whole command does not fit: the program without its directory, then the script without the
+   interpreter, then cut in the middle. */
 static void add_command(struct buf *out, char **argv, size_t columns,
 			const struct text_style *style)
 {
-	const char *slash = strrchr(argv[0], '/');
 	struct buf words = { 0 };
 
-	join_words(&words, argv[0], argv + 1);
-	if (slash && text_width(buf_get(&words), words.used) > columns) {
-		buf_reset(&words);
-		join_words(&words, slash + 1, argv + 1);
-	}
+	if (join_words(&words, argv[0], argv + 1) > columns &&
+	    join_words(&words, without_directory(argv[0]), argv + 1) > columns &&
+	    is_python(argv[0]) && argv[1] && argv[1][0] != '-')
+		join_words(&words, without_directory(argv[1]), argv + 2);
 	text_fit(out, buf_get(&words), columns, 0, style);
 	buf_fini(&words);
 }
@@ -398,13 +413,6 @@ struct ended_run {
 	uint64_t duration_ns;
 	int more_lines; /* that the first line has taken */
 };
-
-static bool is_python(const char *command)
-{
-	const char *name = strrchr(command, '/');
-
-	return !strncmp(name ? name + 1 : command, "python", 6);
-}
 
 /* The program was too short for a sample, cannot be sampled, or sampling is off. Advice is for the
    program's language, as far as its name tells. */
