@@ -32,7 +32,7 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* for the command in the first line */
-#define COMMAND_COLUMNS_LEAST 16 /* on a narrow terminal */
+#define COMMAND_COLUMNS_LEAST 8 /* with less, the path gets a line of its own */
 #define SHORT_NS 100000000
 #define LAST_STACK_LINES 8 /* six frames and two lines around them */
 
@@ -294,16 +294,42 @@ static int name_recording(struct run_options *run)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
+static bool is_python(const char *command)
+{
+	const char *name = strrchr(command, '/');
+
+	return !strncmp(name ? name + 1 : command, "python", 6);
+}
+
+static const char *without_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static size_t join_words(struct buf *out, const char *first, char **more)
+{
+	buf_reset(out);
+	buf_text(out, first); /* not foreign: text_fit() escapes the whole */
+	for (; *more; more++) {
+		buf_char(out, ' ');
+		buf_text(out, *more); /* not foreign: as above */
+	}
+	return text_width(buf_get(out), out->used);
+}
+
+/* If the whole command does not fit: the program without its directory, then the script without the
+   interpreter, then cut in the middle. */
 static void add_command(struct buf *out, char **argv, size_t columns,
 			const struct text_style *style)
 {
 	struct buf words = { 0 };
 
-	for (; *argv; argv++) {
-		buf_text(&words, *argv);
-		if (argv[1])
-			buf_char(&words, ' ');
-	}
+	if (join_words(&words, argv[0], argv + 1) > columns &&
+	    join_words(&words, without_directory(argv[0]), argv + 1) > columns &&
+	    is_python(argv[0]) && argv[1] && argv[1][0] != '-')
+		join_words(&words, without_directory(argv[1]), argv + 2);
 	text_fit(out, buf_get(&words), columns, 0, style);
 	buf_fini(&words);
 }
@@ -320,30 +346,58 @@ static void add_end(struct buf *out, int wstatus)
 		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
 }
 
-/* Shortens the command so that the rest of the line fits the terminal. */
-static size_t command_columns(const struct buf *after, const struct text_style *style)
+/* Shortens the command so that the rest of the line fits. */
+static size_t command_columns(size_t taken, const struct text_style *style)
 {
-	size_t taken = strlen("kymo: ") + text_width(buf_get(after), after->used);
-	size_t room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+	size_t room;
 
-	if (!style->terminal || room > COMMAND_COLUMNS)
+	taken += strlen("kymo: ");
+	room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+	if (room > COMMAND_COLUMNS)
 		return COMMAND_COLUMNS;
 	return room > COMMAND_COLUMNS_LEAST ? room : COMMAND_COLUMNS_LEAST;
 }
 
-static void print_first_line(const struct run_options *run, const struct collect_result *result)
+/* A path that does not fit the line is on a line of its own: it is never cut, so that it can be
+   copied. Returns the number of lines. */
+static int print_first_line(const struct run_options *run, const struct collect_result *result)
 {
 	struct text_style style = text_style_of(stderr);
-	struct buf command = { 0 }, after = { 0 };
+	struct buf command = { 0 }, end = { 0 }, path = { 0 };
+	size_t taken;
+	bool fits;
 
-	add_end(&after, result->wstatus);
-	buf_print(&after, " after %s; recording ",
+	add_end(&end, result->wstatus);
+	buf_print(&end, " after %s; recording",
 		  format_clock((double)result->duration_ns, style.utf8).text);
-	text_visible(&after, result->directory, strlen(result->directory));
-	add_command(&command, run->collect.argv, command_columns(&after, &style), &style);
-	fprintf(stderr, "kymo: %s%s\n", buf_get(&command), buf_get(&after));
+	text_visible(&path, result->directory, strlen(result->directory));
+	taken = text_width(buf_get(&end), end.used) + 1 + text_width(buf_get(&path), path.used);
+	fits = strlen("kymo: ") + COMMAND_COLUMNS_LEAST + taken <= (size_t)style.columns;
+	add_command(&command, run->collect.argv,
+		    command_columns(fits ? taken : text_width(buf_get(&end), end.used), &style),
+		    &style);
+	fprintf(stderr, "kymo: %s%s%s%s\n", buf_get(&command), buf_get(&end), fits ? " " : "\n  ",
+		buf_get(&path));
 	buf_fini(&command);
-	buf_fini(&after);
+	buf_fini(&end);
+	buf_fini(&path);
+	return fits ? 1 : 2;
+}
+
+/* One line: some of the names, if not all fit. */
+static void print_not_recorded(const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct buf line = { 0 }, fitted = { 0 };
+
+	buf_print(&line, "  %s %s not recorded: ", format_count(result->not_recorded).text,
+		  result->not_recorded == 1 ? "child was" : "children were");
+	buf_text(&line, result->not_recorded_names);
+	buf_text(&line, result->not_recorded > 3 ? ", …" : "");
+	text_fit(&fitted, buf_get(&line), (size_t)style.columns, 0, &style);
+	fprintf(stderr, "%s\n", buf_get(&fitted));
+	buf_fini(&line);
+	buf_fini(&fitted);
 }
 
 static void print_incomplete(const struct collect_result *result)
@@ -351,10 +405,7 @@ static void print_incomplete(const struct collect_result *result)
 	bool several = result->still_running > 1;
 
 	if (result->not_recorded)
-		text_line(stderr, "  %s %s not recorded: %s%s",
-			  format_count(result->not_recorded).text,
-			  result->not_recorded == 1 ? "child was" : "children were",
-			  result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
+		print_not_recorded(result);
 	if (several)
 		text_line(stderr,
 			  "  %u children are still running (pid %d, …); their data stays in %s",
@@ -372,14 +423,8 @@ static void print_incomplete(const struct collect_result *result)
 struct ended_run {
 	const char *directory, *command;
 	uint64_t duration_ns;
+	int more_lines; /* that the first line has taken */
 };
-
-static bool is_python(const char *command)
-{
-	const char *name = strrchr(command, '/');
-
-	return !strncmp(name ? name + 1 : command, "python", 6);
-}
 
 /* The program was too short for a sample, cannot be sampled, or sampling is off. Advice is for the
    program's language, as far as its name tells. */
@@ -405,35 +450,46 @@ static int print_last_stacks(void *context)
 	struct text_style style = text_style_of(stderr);
 
 	if (last_stacks_print(ended->directory, &style, stderr))
-		return cmds_print_summary_below(ended->directory, LAST_STACK_LINES);
-	return cmds_print_summary_below(ended->directory, 0);
+		return cmds_print_summary_below(ended->directory,
+						LAST_STACK_LINES + ended->more_lines, true);
+	return cmds_print_summary_below(ended->directory, ended->more_lines, false);
 }
 
-static void print_summary(struct collect_result *result, const char *command)
+static int run_print_summary_of(void *context)
 {
-	struct ended_run ended = { result->directory, command, result->duration_ns };
+	const struct ended_run *ended = context;
+
+	return cmds_print_summary_below(ended->directory, ended->more_lines, false);
+}
+
+static void print_summary(struct collect_result *result, const char *command, int more_lines)
+{
+	struct ended_run ended = { result->directory, command, result->duration_ns, more_lines };
+	struct kymo_error err = { 0 };
 
 	if (!result->processes && !result->still_running && !result->sampled &&
 	    !result->sampled_native)
 		print_how_to_record(&ended);
 	else if (!result->processes && WIFSIGNALED(result->wstatus))
 		guard_run(print_last_stacks, &ended, NULL);
-	else
-		cmds_print_summary(result->directory);
+	else if (guard_run(run_print_summary_of, &ended, &err) < 0)
+		text_line(stderr, "  no summary: %s", err.text);
 }
 
 static void report(const struct run_options *run, struct collect_result *result)
 {
+	int lines;
+
 	if (run->quiet)
 		return;
-	print_first_line(run, result);
+	lines = print_first_line(run, result);
 	print_incomplete(result);
 	if (result->native_refused[0])
 		text_line(stderr, "  %s", result->native_refused);
 	if (run_python_report_empty(&run->python, run->collect.argv, result->directory))
 		return;
 	if (!run->no_summary)
-		print_summary(result, run->collect.argv[0]);
+		print_summary(result, run->collect.argv[0], lines - 1);
 	fflush(stderr);
 }
 
