@@ -32,6 +32,9 @@ static int feed_steps_chunk(struct step_map *map, struct feed_steps *of,
 		uint64_t wanted = chunk->rows - at < ROWS_AT_ONCE ? chunk->rows - at : ROWS_AT_ONCE;
 
 		got = store_read_rows(of->stream, chunk, at, wanted, rows);
+		if (got && !map->rank_count)
+			rc = step_map_expect(map, of->process->rank, rows[0].step,
+					     of->stream->kept);
 		for (uint64_t i = 0; i < got && !rc; i++)
 			rc = step_map_add(map, of->process->rank, rows[i].step,
 					  store_clock_ns(clock, rows[i].start_ticks),
