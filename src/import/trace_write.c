@@ -488,7 +488,7 @@ int trace_write(struct trace *trace, struct recording_writer *writer, struct imp
 	if (trace->steps.count)
 		qsort(trace->steps.list, trace->steps.count, sizeof(*trace->steps.list),
 		      compare_steps);
-	if (trace_out_add_launches(&out) || trace_out_zones(&out)) {
+	if (trace_out_add_launches(&out) || trace_out_zones(&out) || trace_out_links(&out)) {
 		rc = error_set(err, ENOMEM, "no memory for the zones of a trace");
 		goto out;
 	}

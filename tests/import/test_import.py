@@ -126,6 +126,24 @@ def test_kernels_have_the_module_of_forward_and_of_backward(made):
         {"module": f"Linear_{make_trace.LAYERS - 1}", "zone": "AddmmBackward0"}]
 
 
+def test_backward_operators_are_linked_with_the_forward_operator_that_made_them(made):
+    """The last forward operator with the sequence number, and the outermost backward one."""
+    kymo, run, _ = made
+    assert kymo.rows(run, """SELECT from_name, to_name, from_tid <> tid AS other_thread, count(*) AS n, count(DISTINCT sequence) AS sequences
+        FROM trace.links GROUP BY ALL""") == [
+        {"from_name": "aten::addmm", "to_name": "autograd::engine::evaluate_function: AddmmBackward0", "other_thread": True,
+         "n": STEPS * make_trace.LAYERS, "sequences": STEPS * make_trace.LAYERS}]
+    assert kymo.rows(run, """SELECT count(*) AS n FROM trace.links l
+        JOIN trace.zones f ON f.start_ns = l.from_ns AND f.tid = l.from_tid AND f.name = l.from_name
+        JOIN trace.zones b ON b.start_ns = l.to_ns AND b.tid = l.tid AND b.name = l.to_name""") == [{"n": STEPS * make_trace.LAYERS}]
+
+
+def test_sequence_numbers_that_are_not_dense_take_no_memory(kymo):
+    run = kymo.take("sparse", [zone("f", 0, 1, cat="cpu_op", **{"Sequence number": 7, "Fwd thread id": 0}),
+                               zone("b", 5, 1, cat="cpu_op", **{"Sequence number": 4_000_000_000, "Fwd thread id": 1})])
+    assert kymo.value(run, "SELECT count(*) FROM trace.links") == 0
+
+
 def test_breakdown_overlap_and_steps(made):
     """Kernels of 90 µs and 120 µs do not overlap; all_reduce runs 3 ms from 6 ms on, above backward until 7.8 ms."""
     kymo, run, _ = made
