@@ -382,3 +382,12 @@ def test_an_existing_recording_is_replaced_only_with_force(kymo):
 def test_wrong_use(kymo):
     assert "no FILE" in kymo("import", status=2).stderr
     assert "cannot open" in kymo("import", "missing.json", status=1).stderr
+
+
+def test_time_that_no_zone_covers_is_not_named_as_something_to_make_cheaper(kymo):
+    """Two launches far apart, without operators: most of the critical path is outside of zones."""
+    run = kymo.take("sparse_host", [
+        *(zone("cudaLaunchKernel", at, 20, cat="cuda_runtime", correlation=at + 1) for at in (0, 900_000)),
+        *(zone("k", at + 30, 50, 7, 0, "kernel", correlation=at + 1, device=0, stream=7) for at in (0, 900_000))])
+    assert kymo.value(run, "SELECT arg_max(name, duration_ns) FROM trace.critical_path") == "outside of zones"
+    assert "outside of zones is" not in kymo("report", run).stdout
