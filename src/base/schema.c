@@ -31,6 +31,16 @@ static const struct kymo_column mark_columns[] = {
 	COLUMN(schema_mark_row, text, "text_number", KYMO_U32, NULL),
 };
 
+static const struct kymo_column link_columns[] = {
+	COLUMN(schema_link_row, from_ticks, "from_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_link_row, to_ticks, "to_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_link_row, sequence, "sequence", KYMO_U64, NULL),
+	COLUMN(schema_link_row, from_name, "from_name", KYMO_NAME, NULL),
+	COLUMN(schema_link_row, to_name, "to_name", KYMO_NAME, NULL),
+	COLUMN(schema_link_row, from_tid, "from_tid", KYMO_I32, NULL),
+	COLUMN(schema_link_row, thread, "thread", KYMO_THREAD, NULL),
+};
+
 static const struct kymo_column counter_columns[] = {
 	COLUMN(schema_counter_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_counter_row, value, "value", KYMO_F64, NULL),
@@ -378,6 +388,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 			       "Zones that have ended, one row each."),
 	[SCHEMA_MARKS] = TABLE("trace.marks", mark_columns, schema_mark_row,
 			       "Marks: named moments."),
+	[SCHEMA_LINKS] = TABLE("trace.links", link_columns, schema_link_row,
+			       "Forward operators of torch and their backward operators."),
 	[SCHEMA_COUNTERS] = TABLE("trace.counters", counter_columns, schema_counter_row,
 				  "Counter values over time."),
 	[SCHEMA_STEPS] = TABLE("trace.steps", step_columns, schema_step_row,

@@ -143,7 +143,7 @@ class TimelineView {
 			class: "button",
 			hidden: true,
 			"aria-pressed": "false",
-			title: "Lines between ranks of collectives and arrows from launches, for all in view (L)",
+			title: "Lines between ranks, arrows from launches and from forward to backward, for all in view (L)",
 			text: "⤳ Lines",
 			onclick: () => this.toggleLines(),
 		});
