@@ -46,9 +46,11 @@ enum kymo_source {
 	KYMO_SOURCE_LINE = 2,
 	KYMO_SOURCE_TORCH = 3,
 	KYMO_SOURCE_DEVICE = 4,
-	KYMO_SOURCE_OP = 5, /* an operator of a framework: kymo import */
+	KYMO_SOURCE_OP = 5, /* an operator of a framework */
 	KYMO_SOURCE_MARK = 6, /* a region that another tool's user marked: kymo import */
 	KYMO_SOURCE_ITT = 7, /* a task, region, frame or event of the ITT API */
+	KYMO_SOURCE_NVTX = 8, /* a range of the NVTX API */
+	KYMO_SOURCE_XLA = 9, /* an operation of XLA */
 };
 
 /* A row of trace.zones, written when the zone ends. */
@@ -83,6 +85,7 @@ struct kymo_open_entry {
 #define KYMO_OPEN_OWNER(number) ((uint32_t)(number) << 28)
 #define KYMO_OPEN_VACCEL KYMO_OPEN_OWNER(1)
 #define KYMO_OPEN_ITT KYMO_OPEN_OWNER(2)
+#define KYMO_OPEN_NVTX KYMO_OPEN_OWNER(3)
 
 /* An open range: a region that outlasted a scope in which it began, or a zone that may end on
    another thread (kymo_range_begin()). Ranges do not nest: the depth of the row is the index here.
