@@ -5,6 +5,7 @@
 #ifndef KYMO_HOT_H
 #define KYMO_HOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -325,6 +326,28 @@ static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end
 	*out_start_ticks = zone.start_ticks;
 	kymo__zone_write(lane, &zone, end_ticks, depth, 0);
 	return 0;
+}
+
+/* Ends the innermost zone if it is a region with those flags, of any name; false: it is not, or a
+   hole is below it: kymo__region_pop(). lane is that of the calling thread. */
+static inline bool kymo__region_close_top(struct kymo__lane *lane, uint32_t flags,
+					  uint64_t end_ticks)
+{
+	struct kymo_zone zone = { lane, 0, 0, 0 };
+	const struct kymo_open_entry *entry;
+	uint32_t depth = lane->open->depth - 1; /* beyond the list if no zone is open */
+
+	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX))
+		return false;
+	entry = &lane->open->entries[depth];
+	zone.name = entry->name;
+	if (KYMO__UNLIKELY(entry->flags != flags || !zone.name ||
+			   (depth && !entry[-1].name && entry[-1].flags == KYMO_OPEN_REGION)))
+		return false;
+	zone.start_ticks = entry->start_ticks;
+	lane->open->depth = depth;
+	kymo__zone_write(lane, &zone, end_ticks, depth, 0);
+	return true;
 }
 
 #ifdef __cplusplus
