@@ -503,8 +503,8 @@ size_t schema_type_bytes(uint32_t type)
 
 const char *schema_source_word(uint32_t source)
 {
-	static const char *const words[] = { "c",      "python", "line", "torch",
-					     "device", "op",	 "mark", "itt" };
+	static const char *const words[] = { "c",  "python", "line", "torch", "device",
+					     "op", "mark",   "itt",  "nvtx",  "xla" };
 
 	return source < sizeof(words) / sizeof(words[0]) ? words[source] : "?";
 }

@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "collect/budget.h"
 
-#define COLLECT_VARIABLES 16
+#define COLLECT_VARIABLES 24
 
 struct collect_options {
 	char **argv; /* the command, NULL-terminated */

@@ -15,7 +15,7 @@
 #include "cmds/cmds.h"
 #include "cmds/guard/guard.h"
 #include "cmds/run/run_device.h"
-#include "cmds/run/run_itt.h"
+#include "cmds/run/run_doors.h"
 #include "cmds/run/run_job.h"
 #include "cmds/run/run_memory.h"
 #include "cmds/run/run_python.h"
@@ -555,7 +555,7 @@ int cmd_run(int argc, char **argv)
 					    run_environment_has(&run.environment, "PYTHONPATH"),
 					    &run.environment);
 	run_device_prepare(run.device, &run.environment);
-	run_itt_prepare(&run.environment);
+	run_doors_prepare(&run.environment);
 	if (status < 0)
 		status = run_trigger_ready(&trigger);
 	if (status < 0)
