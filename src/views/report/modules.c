@@ -120,17 +120,17 @@ static struct format_text modules_si(double value)
 
 static void print_whole(const struct printing *printing, const struct rows *rows)
 {
-	char origin[16];
+	char origin[16], peak[128] = "";
 
 	rows_copy_text(rows, 6, origin, sizeof(origin));
-	fprintf(printing->out, "  %s operators and %sFLOP a step, %sFLOP/s",
-		format_count_short((uint64_t)rows_number(rows, 4, 0)).text,
-		modules_si(rows_number(rows, 1, 0)).text, modules_si(rows_number(rows, 2, 0)).text);
 	if (rows_number(rows, 3, -1) >= 0)
-		fprintf(printing->out, ", %s of the peak (%s, %sFLOP/s)",
-			format_percent(rows_number(rows, 3, 0)).text, origin,
-			modules_si(rows_number(rows, 5, 0)).text);
-	fprintf(printing->out, "; %.0f recorded\n", rows_number(rows, 7, 0));
+		snprintf(peak, sizeof(peak), ", %s of the peak (%s, %sFLOP/s)",
+			 format_percent(rows_number(rows, 3, 0)).text, origin,
+			 modules_si(rows_number(rows, 5, 0)).text);
+	text_line(printing->out, "  %s operators and %sFLOP a step, %sFLOP/s%s; %.0f recorded",
+		  format_count_short((uint64_t)rows_number(rows, 4, 0)).text,
+		  modules_si(rows_number(rows, 1, 0)).text,
+		  modules_si(rows_number(rows, 2, 0)).text, peak, rows_number(rows, 7, 0));
 	fprintf(printing->out, "%s  %12s %12s %8s  %s%s\n", text_paint(printing->style, TEXT_BOLD),
 		"FLOP a step", "FLOP/s", "% peak", "torch module, forward and backward",
 		text_plain(printing->style));
