@@ -150,6 +150,7 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"kymo|config costs gaps imports overhead problems processes runs streams threads\n"
 		"native|folded frames modules samples\n"
 		"python|backtrace folded frames loop_stalls samples torch_trace variables\n"
+		"torch|flops ops peaks\n"
 		"trace|counters critical_path critical_sums marks open_zones places regions steps "
 		"zone_text "
 		"zones");
