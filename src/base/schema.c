@@ -231,6 +231,30 @@ static const struct kymo_column torch_columns[] = {
 	COLUMN(schema_torch_row, reserved_bytes, "reserved_bytes", KYMO_I64, "bytes"),
 };
 
+static const struct kymo_column torch_op_columns[] = {
+	COLUMN(schema_torch_op_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_torch_op_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_torch_op_row, flops, "flops", KYMO_U64, NULL),
+	COLUMN(schema_torch_op_row, sequence, "sequence", KYMO_I64, NULL),
+	COLUMN(schema_torch_op_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, module, "module", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, model, "model", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, shapes, "shapes", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, dtypes, "dtypes", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_torch_op_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_torch_op_row, kind, "kind", KYMO_U16, NULL),
+	COLUMN(schema_torch_op_row, depth, "depth", KYMO_U16, NULL),
+};
+
+static const struct kymo_column torch_peak_columns[] = {
+	COLUMN(schema_torch_peak_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_torch_peak_row, flops, "flops_per_s", KYMO_F64, NULL),
+	COLUMN(schema_torch_peak_row, device, "device", KYMO_NAME, NULL),
+	COLUMN(schema_torch_peak_row, dtype, "dtype", KYMO_NAME, NULL),
+	COLUMN(schema_torch_peak_row, origin, "origin", KYMO_NAME, NULL),
+};
+
 static const struct kymo_column variable_columns[] = {
 	COLUMN(schema_variable_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_variable_row, step, "step", KYMO_U32, NULL),
@@ -439,6 +463,10 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				 "Events of imported traces, by what became of them."),
 	[SCHEMA_TORCH] = TABLE("python.torch_trace", torch_columns, schema_torch_row,
 			       "Forward and backward of every torch module, and optimizer steps."),
+	[SCHEMA_TORCH_OPS] = TABLE("torch.ops", torch_op_columns, schema_torch_op_row,
+				   "Operators of torch with shapes and FLOPs."),
+	[SCHEMA_TORCH_PEAKS] = TABLE("torch.peaks", torch_peak_columns, schema_torch_peak_row,
+				     "Highest rates of devices, in FLOP/s."),
 	[SCHEMA_ALLOC] = TABLE("alloc.rows", alloc_columns, schema_alloc_row,
 			       "Allocations and frees, packed: alloc.allocations reads them."),
 	[SCHEMA_ALLOC_FRAMES] = TABLE("alloc.frames", frame_columns, schema_frame_row,

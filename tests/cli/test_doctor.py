@@ -50,7 +50,7 @@ def offered(kymo, *words):
 def test_commands_options_values_and_targets_are_offered(kymo):
     assert offered(kymo, "ba") == ["backtrace"]
     assert offered(kymo, "help", "q") == ["query"]
-    assert offered(kymo, "run", "--torch-") == ["--torch-modules", "--torch-every"]
+    assert offered(kymo, "run", "--torch-") == ["--torch-modules", "--torch-every", "--torch-ops"]
     assert offered(kymo, "run", "--keep", "") == ["all", "flight"]
     assert offered(kymo, "ls", "-f", "j") == ["json"]
     assert offered(kymo, "query", "la") == ["latest"]

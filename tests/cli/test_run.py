@@ -227,6 +227,8 @@ WRONG = {
     ("--budget", "1K", "--", "true"): 'kymo run: --budget: "1K" is too small; the minimum is 1M\n',
     ("--preload", "--", "true"): "kymo run: unknown option --preload; kymo help run lists the options\n",
     ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, such as loss@train_step, not "loss"\n',
+    ("--torch-ops=some", "--", "true"): "kymo run: --torch-ops takes all or a number of steps, not \"some\"\n",
+    ("--peak-flops", "-1", "--", "true"): "kymo run: --peak-flops takes FLOP/s, such as 312e12, or measure, not \"-1\"\n",
     ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps, at least 1, not 0\n",
     ("--kep", "all", "--", "true"): "kymo run: unknown option --kep; did you mean --keep?\n",
     ("-o",): "kymo run: --output needs a value: DIR\n",

@@ -67,6 +67,8 @@ enum {
 	OPTION_TORCH,
 	OPTION_TORCH_MODULES,
 	OPTION_TORCH_EVERY,
+	OPTION_TORCH_OPS,
+	OPTION_PEAK_FLOPS,
 	OPTION_WATCH,
 	OPTION_MEMORY,
 	OPTION_DEVICE,
@@ -99,6 +101,10 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_MODULES] = { 0, "torch-modules", "PATTERN",
 				   "only modules that match, such as 'layers.*'" },
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "record modules in every N-th step" },
+	[OPTION_TORCH_OPS] = { 0, "torch-ops", "[=all|N]",
+			       "record operators of torch in one step of N (64)" },
+	[OPTION_PEAK_FLOPS] = { 0, "peak-flops", "N|measure",
+				"FLOP/s that the device can reach, such as 312e12" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
 	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]",
 			    "record allocations; off: can be turned on later" },
@@ -149,6 +155,8 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH: run->torch.on = true; break;
 	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
+	case OPTION_TORCH_OPS: return run_torch_ops(&run->torch, value);
+	case OPTION_PEAK_FLOPS: return run_torch_peak(&run->torch, value);
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_DEVICE: run->device = true; break;
