@@ -21,11 +21,11 @@ TYPES = {"KERNEL_T": "Kernel", "MEMCPY_T": "Memcpy", "PEER_T": "MemcpyPtoP", "ME
 class Headers:
     """One version of CUPTI, as a wheel of PyPI holds it: headers and the real library."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, number):
         self.include = folder / "include"
         self.library = next((folder / "lib").glob("libcupti.so*"))
         version = re.search(r"#define CUPTI_API_VERSION (\d+)", (self.include / "cupti_version.h").read_text()).group(1)
-        self.name = f"{folder.name}-{version}"
+        self.name = f"{folder.name}-{version}-{number}"  # 11.8 and 12.1 have one number
 
     def flags(self):
         return [f"-I{HERE}/cuda", f"-I{self.include}", *(f"-D{macro}={name}" for macro, name in self.types().items())]
@@ -56,7 +56,7 @@ def installed():
     packages = pathlib.Path(sysconfig.get_paths()["purelib"]) / "nvidia"
     folders = [packages / "cuda_cupti", packages / "cu13"]
     folders += [pathlib.Path(word) for word in os.environ.get("KYMO_CUPTI", "").split(":") if word]
-    return [Headers(folder) for folder in folders if (folder / "include/cupti_activity.h").exists()]
+    return [Headers(folder, number) for number, folder in enumerate(folders) if (folder / "include/cupti_activity.h").exists()]
 
 
 VERSIONS = installed()

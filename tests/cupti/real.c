@@ -82,6 +82,13 @@ int main(int argc, char **argv)
 	cupti_api.cuptiActivityGetNumDroppedRecords = none_dropped;
 	now(&base);
 	fill(base);
+	if (argc == 2) {
+		uint8_t *first = NULL;
+		int rc = cupti_api.cuptiActivityGetNextRecord(buffer, used, &first);
+
+		if (rc)
+			printf("cuptiActivityGetNextRecord returned %d\n", rc);
+	}
 	cupti_decode(buffer, argc > 2 ? (size_t)atol(argv[2]) : used);
 	cupti_decode_end();
 	return 0;

@@ -30,6 +30,9 @@ def decoder(lab):
 def test_the_real_library_walks_records_and_each_becomes_a_row(lab, decoder, headers):
     done, recording = lab.record(f"real-{headers.name}", decoder(headers), headers.library)
     assert (done.returncode, done.stderr) == (0, "")
+    if done.stdout == "cuptiActivityGetNextRecord returned 999\n":
+        pytest.skip("this libcupti walks no records without a driver (13.4 does not)")
+    assert done.stdout == ""
     assert lab.rows(recording, "SELECT kind, name, queue, count(*), sum(bytes)::BIGINT, count(start_ns) FROM device.ops GROUP BY ALL "
                     "ORDER BY 1, 2") == [
         ("copy", "Memcpy PtoP (Device -> Device)", "stream 8", 100, 3200, 100), ("execution", "execution", "stream 7", 100, 0, 100),
