@@ -47,6 +47,7 @@ bool cupti_collects(uint32_t kind);
 void cupti_stop(void); /* gives up CUPTI, until the end of the process */
 /* Occasional work; the program called CUDA. */
 void cupti_poll(uint64_t now_ticks);
+void cupti_poll_begin(void);
 void cupti_mark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cupti_gap(const char *cause, uint64_t start_ticks, uint64_t end_ticks, uint64_t events);
 /* The text of a result of CUPTI; never NULL. */

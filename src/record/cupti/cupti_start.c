@@ -165,10 +165,17 @@ void cupti_poll(uint64_t now_ticks)
 		cupti_api.cuptiActivityFlushAll(0);
 }
 
+void cupti_poll_begin(void)
+{
+	uint64_t ns = kymo_ticks_ns(1000000);
+
+	poll_ticks = ns ? POLL_NS * 1000000 / ns : POLL_NS;
+	polled_ticks = kymo_ticks();
+}
+
 static void start_arm(void)
 {
 	int rc = start_subscribe();
-	uint64_t ns = kymo_ticks_ns(1000000);
 
 	if (rc) {
 		cupti_subscriber = NULL;
@@ -178,8 +185,7 @@ static void start_arm(void)
 			   cupti_result_text(rc), rc);
 		return;
 	}
-	poll_ticks = ns ? POLL_NS * 1000000 / ns : POLL_NS;
-	polled_ticks = kymo_ticks();
+	cupti_poll_begin();
 	pthread_atfork(NULL, NULL, start_forked);
 	atexit(start_at_exit);
 	cupti_patch();
