@@ -1,6 +1,6 @@
 /* What libkymo_cupti adds to a launch and to a record: its callback on entry and exit of
-   cudaLaunchKernel(), and its decoder on full buffers of kernel records. CUPTI itself is replaced by
-   functions that do nothing, so its own cost is not in the figures. */
+   cudaLaunchKernel(), and its decoder on full buffers of kernel records. CUPTI itself is replaced
+   by functions that do nothing, so its own cost is not in the figures. */
 #include <stdio.h>
 #include <string.h>
 

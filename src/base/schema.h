@@ -54,7 +54,9 @@ enum schema_id {
 	SCHEMA_ALLOC = 29, /* an allocation or a free */
 	SCHEMA_ALLOC_FRAMES = 30, /* the frames of their stacks: struct schema_frame_row */
 	SCHEMA_NATIVE_MODULES = 31, /* the files of the frames of native.frames */
-	SCHEMA_COUNT = 32, /* the program's tables begin here */
+	SCHEMA_LINKS = 34, /* a forward operator and its backward operator */
+	SCHEMA_TRIGGERS = 35, /* what triggers did */
+	SCHEMA_COUNT = 36, /* the program's tables begin here */
 };
 
 struct schema_mark_row {
@@ -63,6 +65,15 @@ struct schema_mark_row {
 	uint32_t thread;
 	uint32_t step;
 	uint32_t text; /* number of the text in trace.text of this thread; 0: none */
+};
+
+/* A forward operator of torch and the backward operator that belongs to it. */
+struct schema_link_row {
+	uint64_t from_ticks, to_ticks; /* their starts */
+	uint64_t sequence; /* of autograd */
+	uint32_t from_name, to_name;
+	int32_t from_tid;
+	uint32_t thread; /* of the backward operator */
 };
 
 struct schema_counter_row {
@@ -185,6 +196,18 @@ struct schema_config_row {
 	char old_value[128]; /* truncated if longer */
 	char new_value[128];
 	char by[56];
+};
+
+/* One row for each action of a trigger that fired, and for what kept one from it. */
+struct schema_trigger_row {
+	uint64_t ts_ticks;
+	uint64_t rows; /* that the condition returned for the first time */
+	uint64_t bytes; /* of the saved file */
+	char trigger[32];
+	char action[64]; /* truncated if longer */
+	char result[160]; /* "ok", or a sentence */
+	char saved[128]; /* the file, below the recording's directory; "": none */
+	char row[192]; /* the first of the rows, as JSON; truncated if longer */
 };
 
 /* Written from time to time by a source that measures itself; its last row counts. */

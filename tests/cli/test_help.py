@@ -5,8 +5,8 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top", "snapshot",
-            "pack", "rm", "serve", "doctor", "completion", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top",
+            "snapshot", "trigger", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])

@@ -4,6 +4,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -417,6 +418,21 @@ def test_the_first_line_says_how_it_ended_and_where_it_is(place):
     done = place.run("--no-summary", "-o", "there", "--", prog("run_end"), "exit")
     assert done.stdout == b"inside\n"
     assert re.fullmatch(r"kymo: \S*run_end exit ended with 8 after [0-9.]+ m?s; recording there\n", done.stderr.decode())
+
+
+def test_the_first_screen_fits_80_columns_also_with_a_long_path(place):
+    """The path is on a line of its own, whole, so that it can be copied; all other lines fit."""
+    there = place.path / ("a_long_directory_name_" * 3) / "recording"
+    there.parent.mkdir()
+    script = there.parent / "a_script_with_a_rather_long_name.py"
+    script.write_text("import os, signal, time\n"
+                      "def a_function_with_a_rather_long_name():\n    time.sleep(0.4)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+                      "a_function_with_a_rather_long_name()\n")
+    done = place.run("-o", there, "--", sys.executable, script)
+    lines = done.stderr.decode().splitlines()
+    assert re.fullmatch(r"kymo: \S+ was killed by SIGKILL after [0-9.]+ m?s; recording", lines[0]), lines
+    assert lines[1] == f"  {there}"
+    assert len(lines) <= 24 and max(len(line) for line in lines[:1] + lines[2:]) <= 80, done.stderr.decode()
 
 
 def test_a_signal_is_named(place):

@@ -3,10 +3,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/files/install_path.h"
 #include "base/buf.h"
 #include "collect/say.h"
+#include "views/status/doors.h"
 
 #define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
 
@@ -17,17 +19,7 @@ static const char *const layers[] = {
 	NULL,
 };
 
-static const char *const cuda_libraries[] = {
-	"libkymo_cupti.so",
-	"../lib/kymo/libkymo_cupti.so",
-	"../lib/*/kymo/libkymo_cupti.so",
-	"../lib/python3*/site-packages/kymo/libkymo_cupti.so",
-	"../lib/python3*/dist-packages/kymo/libkymo_cupti.so",
-	"../local/lib/python3*/dist-packages/kymo/libkymo_cupti.so",
-	NULL,
-};
-
-static void prepare_opencl(struct run_environment *environment)
+static void record_opencl(struct run_environment *environment)
 {
 	const char *layers_set = getenv("OPENCL_LAYERS");
 	struct buf list = { 0 };
@@ -46,15 +38,25 @@ static void prepare_opencl(struct run_environment *environment)
 }
 
 /* The driver loads one library: another tool's stays. */
-static void prepare_cuda(struct run_environment *environment)
+static void record_cuda(struct run_environment *environment)
 {
 	char library[PATH_MAX];
 
 	if (getenv(CUDA_VARIABLE))
 		say("--device does not record CUDA: " CUDA_VARIABLE
 		    " is set, so another tool is loaded");
-	else if (install_path_find(cuda_libraries, library, sizeof(library)))
+	else if (doors_library("libkymo_cupti.so", library, sizeof(library)))
 		run_environment_set(environment, CUDA_VARIABLE, library);
+}
+
+/* Preloaded only where the runtime is, because each process of the program loads it. */
+static void record_nrt(struct run_environment *environment)
+{
+	char library[PATH_MAX];
+
+	if (doors_has_nrt() && doors_library("libkymo_nrt.so", library, sizeof(library)) &&
+	    !strpbrk(library, ": "))
+		run_environment_preload(environment, library);
 }
 
 void run_device_prepare(bool on, struct run_environment *environment)
@@ -62,6 +64,7 @@ void run_device_prepare(bool on, struct run_environment *environment)
 	if (!on)
 		return;
 	run_environment_set(environment, "KYMO_DEVICE", "on");
-	prepare_opencl(environment);
-	prepare_cuda(environment);
+	record_opencl(environment);
+	record_nrt(environment);
+	record_cuda(environment);
 }

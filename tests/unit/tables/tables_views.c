@@ -150,8 +150,8 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"kymo|config costs gaps imports overhead problems processes runs streams threads\n"
 		"native|folded frames modules samples\n"
 		"python|backtrace folded frames loop_stalls samples torch_trace variables\n"
-		"trace|counters critical_path critical_sums marks open_zones places regions steps "
-		"zone_text "
+		"trace|counters critical_path critical_sums links marks open_zones places regions "
+		"steps zone_text "
 		"zones");
 }
 
