@@ -143,7 +143,10 @@ struct kymo_device_op {
 	uint64_t execution; /* number of the execution that contains it; 0: none */
 	int32_t status; /* 0: success; else the runtime's error, and end may be unknown */
 	uint32_t flags; /* KYMO_DEVICE_* */
-	uint64_t error_ns; /* error of the times if KYMO_DEVICE_HOST_TICKS is set */
+	uint64_t error_ns; /* error of the times themselves; that of the conversion is added */
+	uint64_t call_ticks; /* duration of the call that enqueued it; 0: unknown */
+	uint32_t call; /* kymo_name() of the function that enqueued it; 0: unknown */
+	uint32_t reserved;
 };
 /* Returns 0, also while devices are not recorded; -EINVAL; -EAGAIN: dropped and counted. */
 KYMO__EXPORT int kymo_device_op(const struct kymo_device_op *op);
@@ -158,6 +161,9 @@ KYMO__EXPORT void kymo_device_watch(kymo_device_watcher *watcher);
 /* Records device memory: bytes allocated, or freed if negative. kind is a static text: "buffer",
    "image", "svm". */
 KYMO__EXPORT int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes);
+/* The same at another time than now; at_ticks 0: now. */
+KYMO__EXPORT int kymo_device_memory_at(uint32_t device, const char *kind, int64_t bytes,
+				       uint64_t at_ticks);
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 

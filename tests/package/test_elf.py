@@ -109,6 +109,7 @@ EXPORTS = {
                       r"pvalloc|malloc_usable_size|mmap|mmap64|munmap|mremap|dlopen|dlclose|_Z(?:nw|na|dl|da)\w+",
     "libkymo_compat": r"kymo_\w+|kymo__\w+|nrt_\w+|vaccel_\w+",
     "libkymo_itt": r"__itt_api_init",
+    "libkymo_cupti": r"InitializeInjection|kymo_cupti_under_lock",
     "libkymo_nvtx": r"InitializeInjectionNvtx(2|Extension)?",
     "libkymo_nrt": r"nrt_(load|load_collectives|unload|execute|execute_repeat|tensor_(allocate|free|read|write))",
     "libkymo_opencl": r"cl(?:GetLayerInfo|InitLayer|DeinitLayer)",

@@ -108,7 +108,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
 	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]",
 			    "record allocations; off: can be turned on later" },
-	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL)" },
+	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL, CUDA)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_NO_NATIVE] = { 0, "no-native", NULL, "do not sample native stacks" },
 	[OPTION_TRIGGER] = { 0, "trigger", "NAME[=SQL]", "act when this SELECT returns a new row" },

@@ -10,6 +10,8 @@
 #include "collect/say.h"
 #include "views/status/doors.h"
 
+#define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
+
 static const char *const layers[] = {
 	"libkymo_opencl.so", /* in the build folder */
 	"../lib/kymo/libkymo_opencl.so",
@@ -35,6 +37,18 @@ static void record_opencl(struct run_environment *environment)
 	buf_fini(&list);
 }
 
+/* The driver loads one library: another tool's stays. */
+static void record_cuda(struct run_environment *environment)
+{
+	char library[PATH_MAX];
+
+	if (getenv(CUDA_VARIABLE))
+		say("--device does not record CUDA: " CUDA_VARIABLE
+		    " is set, so another tool is loaded");
+	else if (doors_library("libkymo_cupti.so", library, sizeof(library)))
+		run_environment_set(environment, CUDA_VARIABLE, library);
+}
+
 /* Preloaded only where the runtime is, because each process of the program loads it. */
 static void record_nrt(struct run_environment *environment)
 {
@@ -52,4 +66,5 @@ void run_device_prepare(bool on, struct run_environment *environment)
 	run_environment_set(environment, "KYMO_DEVICE", "on");
 	record_opencl(environment);
 	record_nrt(environment);
+	record_cuda(environment);
 }

@@ -1,4 +1,4 @@
-/* kymo run --device: loads a recording layer into the program's OpenCL. */
+/* kymo run --device: loads recording libraries into the program's OpenCL and CUDA. */
 #ifndef KYMO_CMDS_RUN_RUN_DEVICE_H
 #define KYMO_CMDS_RUN_RUN_DEVICE_H
 
@@ -6,8 +6,8 @@
 
 #include "cmds/run/run_python.h"
 
-/* Sets variables for the program. A missing OpenCL layer is reported and not an error, because
-   other devices may be recorded. */
+/* Sets variables for the program: OPENCL_LAYERS, and CUDA_INJECTION64_PATH if the user has not set
+   it. A missing library is reported and not an error, because other devices may be recorded. */
 void run_device_prepare(bool on, struct run_environment *environment);
 
 #endif

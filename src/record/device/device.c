@@ -268,6 +268,9 @@ void kymo_device_launch(struct kymo_device_launch *out)
 	out->zone_start_ticks = lane->open->entries[depth - 1].start_ticks;
 }
 
+/* Fields that were added later than the rest. */
+#define HAS(op, field) ((op)->bytes >= offsetof(struct kymo_device_op, field) + sizeof((op)->field))
+
 /* Stores one of the four times as ticks, and marks it as known. */
 static void set_time(struct kymo__device *device, const struct kymo_device_op *op,
 		     uint64_t device_time, uint32_t known, uint64_t *out,
@@ -277,12 +280,11 @@ static void set_time(struct kymo__device *device, const struct kymo_device_op *o
 
 	if (device_time == KYMO_DEVICE_NO_TIME)
 		return;
-	if (op->flags & KYMO_DEVICE_HOST_TICKS) {
+	if (op->flags & KYMO_DEVICE_HOST_TICKS)
 		*out = device_time;
-		error_ns = op->bytes >= sizeof(*op) ? op->error_ns : 0;
-	} else if (kymo__device_when(device, device_time, out, &error_ns)) {
+	else if (kymo__device_when(device, device_time, out, &error_ns))
 		return;
-	}
+	error_ns += HAS(op, error_ns) ? op->error_ns : 0;
 	if (error_ns > row->error_ns)
 		row->error_ns = error_ns < UINT32_MAX ? (uint32_t)error_ns : UINT32_MAX;
 	row->flags |= known;
@@ -333,6 +335,10 @@ static void fill_row(const struct kymo_device_op *op, struct queue *queue,
 	row->status = op->status;
 	row->flags = op->flags & (0xffu | KYMO_DEVICE_DEPTH(0xff));
 	row->kind = (uint16_t)op->kind;
+	if (HAS(op, call)) {
+		row->call = op->call;
+		row->call_ticks = op->call_ticks;
+	}
 	device_set_times(device, op, row);
 }
 
@@ -355,7 +361,6 @@ int kymo_device_op(const struct kymo_device_op *op)
 	struct schema_device_op_row row = { 0 };
 	struct queue *queue;
 
-	/* error_ns was added later than the rest. */
 	if (!op || op->bytes < offsetof(struct kymo_device_op, error_ns) ||
 	    (unsigned)op->kind >= KYMO_DEVICE_KIND_COUNT)
 		return -EINVAL;
@@ -373,6 +378,11 @@ int kymo_device_op(const struct kymo_device_op *op)
 
 int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes)
 {
+	return kymo_device_memory_at(device, kind, bytes, 0);
+}
+
+int kymo_device_memory_at(uint32_t device, const char *kind, int64_t bytes, uint64_t at_ticks)
+{
 	struct kymo__device *at = kymo__device_get(device);
 	struct schema_device_memory_row row = { .bytes = bytes };
 
@@ -383,7 +393,7 @@ int kymo_device_memory(uint32_t device, const char *kind, int64_t bytes)
 	row.live_bytes = kymo__add_fetch_relaxed(&at->live_bytes, bytes);
 	if (!kymo_device_enabled() || !kymo__process_ready())
 		return 0;
-	row.ts_ticks = kymo__ticks();
+	row.ts_ticks = at_ticks ? at_ticks : kymo__ticks();
 	row.device = kymo__device_name_id(at);
 	row.kind = kymo__intern(kind, strlen(kind), NULL, 0, 0, KYMO_SOURCE_DEVICE, 0);
 	row.step = kymo__process.control->step;

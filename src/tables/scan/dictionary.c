@@ -38,7 +38,9 @@ char *dictionary_demangled(const struct store_name *name)
 {
 	char *symbol, *plain;
 
-	if (name->source != KYMO_SOURCE_C || !demangle_is_mangled(name->text, name->text_bytes))
+	/* Functions, and kernels of CUDA. */
+	if ((name->source != KYMO_SOURCE_C && name->source != KYMO_SOURCE_DEVICE) ||
+	    !demangle_is_mangled(name->text, name->text_bytes))
 		return NULL;
 	symbol = strndup(name->text, name->text_bytes);
 	plain = symbol ? demangle(symbol) : NULL;

@@ -1,0 +1,1 @@
+/* Nothing: CUPTI's headers need none of its types. */
