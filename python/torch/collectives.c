@@ -71,19 +71,6 @@ static struct {
 
 /* ---- the size of a call ------------------------------------------------------------------ */
 
-/* A name of torch's types, by their number in c10/core/ScalarType.h. */
-static uint32_t dtype_name(int32_t dtype)
-{
-	static const char *const words[] = { "uint8",	  "int8",      "int16",	     "int32",
-					     "int64",	  "float16",   "float32",    "float64",
-					     "complex32", "complex64", "complex128", "bool",
-					     NULL,	  NULL,	       NULL,	     "bfloat16" };
-
-	return dtype >= 0 && (size_t)dtype < sizeof(words) / sizeof(words[0]) && words[dtype]
-		       ? kymo_name(words[dtype])
-		       : 0;
-}
-
 /* std::vector, of any of the standard libraries. */
 struct vector {
 	char *begin, *end, *room;
@@ -119,7 +106,7 @@ static void measure(struct schema_collective_row *row, const struct method *meth
 	else
 		for (char *at = list->begin; at && at < list->end; at += sizeof(struct vector))
 			collectives_add_list(row, (const struct vector *)(void *)at, &dtype);
-	row->dtype = dtype_name(dtype);
+	row->dtype = op_dtype(dtype) ? kymo_name(op_dtype(dtype)) : 0;
 }
 
 /* ---- functions in place of torch's -------------------------------------------------------- */
