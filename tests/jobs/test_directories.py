@@ -148,7 +148,8 @@ def test_a_job_is_one_line_of_ls_and_one_recording_for_all_others(job):
                   "PMIX_RANK": "2", "PMIX_NAMESPACE": "9"}, (2, 4, 2)),
     ("srun --mpi=pmi2", {"SLURM_PROCID": "6", "SLURM_NTASKS": "16", "SLURM_LOCALID": "3", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0",
                          "PMI_RANK": "1", "PMI_SIZE": "2"}, (6, 16, 3)),
-    ("torchrun in mpirun", {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "PMI_RANK": "0", "PMI_SIZE": "1", "KYMO_JOB": "mine"}, (1, 2, 1)),
+    ("torchrun in mpirun", {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "PMI_RANK": "0", "PMI_SIZE": "1", "KYMO_JOB": "mine"},
+     (1, 2, 1)),
 ])
 def test_the_rank_comes_from_the_variables_of_one_launcher(place, name, env, expected):
     """Numbers of two launchers are not mixed: the one that is nearest to the program counts."""
