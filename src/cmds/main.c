@@ -137,6 +137,14 @@ static const struct cmds_option serve_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option lake_options[] = {
+	{ 0, "run", "NAME", "name of the job (the id of its scheduler)" },
+	{ 0, "tier", "N", "0: totals; 1: also steps; 2: all tables (2)" },
+	{ 0, "ranks", "LIST", "tables of tier 2 of these ranks only: 0,3,8-15" },
+	{ 'f', "format", "text|json", "output format (text)" },
+	{ 0 },
+};
+
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program and print a summary at its end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", cmds_run_options,
@@ -222,6 +230,14 @@ const struct cmds_command cmds_table[] = {
 	  "kymo serve\tshows programs as they start\n"
 	  "kymo serve run.kymo\tshows this recording first\n"
 	  "kymo serve --listen 0.0.0.0\tallow other machines, with a token\n" },
+	{ "lake", cmd_lake, "write jobs of many hosts into a directory of Parquet files",
+	  "add [OPTIONS] RECORDING... LAKE\n"
+	  "ls [-f text|json] LAKE\n"
+	  "check|compact|rm LAKE/JOB",
+	  lake_options,
+	  "kymo lake add runs/a runs/b /shared/lake\tadd what is new\n"
+	  "kymo query /shared/lake/JOB 'FROM dist.late'\tall tables, as of a recording\n"
+	  "kymo lake check /shared/lake/JOB\twhich rows are missing, and why\n" },
 	{ "help", cmd_help, "show the help of a command", "[COMMAND]", no_options,
 	  "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },
