@@ -11,6 +11,7 @@
 #define KYMO_LAKE_LAKE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -18,6 +19,22 @@
 
 /* 0: regions, processes, streams; 1: also steps, collectives, host; 2: all tables. */
 enum { LAKE_TIER_TOTALS, LAKE_TIER_STEPS, LAKE_TIER_ALL };
+
+/* A time in which the lake could not be written. */
+#define LAKE_GAPS_MOST 64u
+struct lake_gap {
+	uint64_t from_unix_ns, to_unix_ns;
+	uint32_t attempts;
+	char reason[256];
+};
+
+/* What the process that writes while the program runs knows of its own flushes. */
+struct lake_gaps {
+	struct lake_gap list[LAKE_GAPS_MOST];
+	size_t count;
+	bool open; /* the last one has not ended */
+	uint64_t flushes, cpu_ns;
+};
 
 struct lake_options {
 	const char *lake; /* its directory, which is made if it is missing */
@@ -31,7 +48,8 @@ struct lake_options {
 	bool running;
 	uint32_t threads; /* of DuckDB; 0: one for each core */
 	uint64_t memory_bytes; /* limit of DuckDB; 0: tables_own_memory() */
-	/* 1 of all *_ns of a new job; 0: the start of the recording */
+	const struct lake_gaps *gaps; /* NULL: none */
+	/* 0 of all *_ns of a new job; 0: the start of the recording */
 	uint64_t epoch_unix_ns;
 };
 

@@ -429,6 +429,52 @@ static int list_views(struct lake_flush *flush, struct lake_names *out, struct k
 	return rc ? rc : (int)count;
 }
 
+/* Times in which the lake could not be written. */
+static int write_gaps(struct lake_flush *flush, struct kymo_error *err)
+{
+	const struct lake_gaps *gaps = flush->options->gaps;
+	struct buf rows = { 0 }, query = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; gaps && i < gaps->count; i++) {
+		const struct lake_gap *gap = &gaps->list[i];
+
+		buf_print(&rows, "%s(%" PRIu64 ", %" PRIu64 ", %" PRIu32 ", ", i ? ", " : "",
+			  gap->from_unix_ns, gap->to_unix_ns, gap->attempts);
+		catalog_quote_text(&rows, gap->reason);
+		buf_text(&rows, ", ");
+		catalog_quote_text(&rows, flush->recording->runs[0].host);
+		buf_print(&rows, ", '%s')", flush->writer);
+	}
+	if (!rows.used)
+		return 0;
+	sql_fill(&query, sql_flush_gaps,
+		 (struct sql_value[]){ { "rows", .text = buf_get(&rows) }, { NULL } });
+	rc = query.failed || rows.failed
+		     ? error_set(err, ENOMEM, "no memory for kymo.flush_gaps")
+		     : write_query(flush, "kymo", "flush_gaps", query.data, err);
+	buf_fini(&rows);
+	buf_fini(&query);
+	return rc;
+}
+
+/* With what the lake itself costs. */
+static int write_overhead(struct lake_flush *flush, struct kymo_error *err)
+{
+	const struct lake_gaps *gaps = flush->options->gaps;
+	struct buf query = { 0 };
+	int rc;
+
+	sql_fill(&query, sql_overhead,
+		 (struct sql_value[]){ { "flushes", .number = (int64_t)gaps->flushes },
+				       { "cpu_ns", .number = (int64_t)gaps->cpu_ns },
+				       { NULL } });
+	rc = query.failed ? error_set(err, ENOMEM, "no memory for kymo.overhead")
+			  : write_query(flush, "kymo", "overhead", query.data, err);
+	buf_fini(&query);
+	return rc;
+}
+
 static int write_tables(struct lake_flush *flush, struct kymo_error *err)
 {
 	struct lake_names views = { 0 };
@@ -439,6 +485,10 @@ static int write_tables(struct lake_flush *flush, struct kymo_error *err)
 	for (size_t i = 0; i < views.count && !rc; i++)
 		rc = write_table(flush, views.names[i][0], views.names[i][1], err);
 	free(views.names);
+	if (!rc && flush->options->gaps)
+		rc = write_overhead(flush, err);
+	if (!rc)
+		rc = write_gaps(flush, err);
 	if (!rc)
 		rc = write_query(flush, "kymo", "now", sql_now, err);
 	if (!rc)

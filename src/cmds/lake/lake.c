@@ -14,6 +14,8 @@ static const struct {
 	const char *usage;
 } words[] = {
 	{ "add", lake_words_add, 2, SIZE_MAX, "kymo lake add [OPTIONS] RECORDING... LAKE" },
+	/* Started by kymo run --lake; not for people. */
+	{ "follow", lake_words_follow, 2, 2, "kymo lake follow PID LAKE" },
 	{ "ls", lake_words_ls, 1, 1, "kymo lake ls LAKE" },
 	{ "check", lake_words_check, 1, 1, "kymo lake check LAKE/JOB" },
 	{ "compact", lake_words_compact, 1, 1, "kymo lake compact LAKE/JOB" },

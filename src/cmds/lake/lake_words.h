@@ -17,6 +17,7 @@ struct lake_request {
 };
 
 int lake_words_add(struct lake_request *request);
+int lake_words_follow(struct lake_request *request);
 int lake_words_ls(struct lake_request *request);
 int lake_words_check(struct lake_request *request);
 int lake_words_compact(struct lake_request *request);
