@@ -56,27 +56,41 @@ static int make_directory(const struct lake_job *job, const struct lake_file_con
 	return rc;
 }
 
-static uint64_t lake_file_columns(const struct lake_file_content *content)
+static const struct catalog_view *lake_file_view(const struct lake_file_content *content)
 {
 	for (size_t i = 0; i < catalog_view_count; i++)
 		if (!strcmp(catalog_views[i].schema, content->schema) &&
 		    !strcmp(catalog_views[i].name, content->table))
-			return attach_lake_columns(&catalog_views[i]);
-	return 0;
+			return &catalog_views[i];
+	return NULL;
+}
+
+/* Deltas of whole numbers take a third of the space. With them DuckDB splits the bytes of doubles,
+   which Spark does not read. */
+static bool has_deltas(const struct catalog_view *view)
+{
+	for (size_t i = 0; view && i < view->column_count; i++)
+		if (!strcmp(view->columns[i].type, "DOUBLE"))
+			return false;
+	return view;
 }
 
 /* The text for readers is the last one: they look for it near the end of the file. */
 static void add_copy(struct buf *sql, const struct lake_file_content *content, const char *part)
 {
+	const struct catalog_view *view = lake_file_view(content);
+
 	buf_print(sql, "COPY (%s) TO ", content->query);
 	catalog_quote_text(sql, part);
-	buf_text(sql, " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2, KV_METADATA {");
+	buf_print(sql, " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION %s, KV_METADATA {",
+		  has_deltas(view) ? "v2" : "v1");
 	if (content->cursors) {
 		buf_text(sql, "cursors: ");
 		catalog_quote_text(sql, content->cursors);
 		buf_text(sql, ", ");
 	}
-	buf_print(sql, "kymo: '" LAKE_FOOTER "%016" PRIx64 "'})", lake_file_columns(content));
+	buf_print(sql, "kymo: '" LAKE_FOOTER "%016" PRIx64 "'})",
+		  view ? attach_lake_columns(view) : 0);
 }
 
 static int sync_file(const char *path, uint64_t *bytes)

@@ -28,6 +28,7 @@ struct lake_lister {
 
 static void lake_list_say(struct lake_lister *lister, const char *name, const char *why)
 {
+	lister->table->left_out = true;
 	if (lister->problem_count++ < PROBLEMS_MAX)
 		buf_print(&lister->out->problems, "%s/%s is left out: %s\n", lister->directory,
 			  name, why);
@@ -165,8 +166,10 @@ static void lake_list_forget(struct lake_table *table, const char *name)
 	if (strlen(name) >= sizeof(key.name) || !table->count)
 		return;
 	found = bsearch(&key, table->files, table->count, sizeof(key), lake_compare_files);
-	if (found)
+	if (found) {
 		found->bytes = 0;
+		table->left_out = true;
+	}
 }
 
 static char *read_list(int directory, const char *name)
