@@ -72,7 +72,7 @@ def main():
         for path in (plain, packed):
             show(args, path.suffix[1:], megabytes, events,
                  measured(ROOT / "build/kymo", "import", "-q", path, "-o", pathlib.Path(folder) / path.suffix[1:]))
-        if not subprocess.run([args.hta, "-c", "import hta"], capture_output=True).returncode:
+        if not subprocess.run([args.hta, "-c", "import hta.common.trace"], capture_output=True).returncode:
             show(args, "hta", megabytes, events, measured(args.hta, "-c", HTA, str(packed)))
         elif not args.json:
             print("HTA: not installed here")

@@ -21,7 +21,7 @@ struct itt_domain {
 	const char *name;
 	void *name_wide;
 	int extra1; /* extra fields are the collector's; here: a number for KYMO_OPEN_* flags */
-	void *extra2;
+	void *extra2; /* here: the id of a name without a place */
 	struct itt_domain *next;
 };
 

@@ -73,13 +73,29 @@ uint32_t itt_name(const char *text, const char *domain)
 	return kymo_name_full(text, strlen(text), domain, strlen(domain), 0, KYMO_SOURCE_ITT, 0);
 }
 
+/* The name of tasks for which the table of names has no place; interned at the first task of the
+   domain, while it has. */
+static uint32_t itt_name_other(const struct itt_domain *domain, const char *in)
+{
+	void **kept = (void **)(uintptr_t)&domain->extra2; /* the collector's */
+	uintptr_t id = (uintptr_t)kymo__load_relaxed(kept);
+
+	if (!id) {
+		id = itt_name("(other names)", in);
+		kymo__store_relaxed(kept, (void *)id);
+	}
+	return (uint32_t)id;
+}
+
 /* The first domain keeps its id in the string; others look it up each time. */
 uint32_t itt_name_slow(const struct itt_domain *domain, struct itt_string *string)
 {
 	const char *in = domain->name ? domain->name : "";
+	uint32_t other = itt_name_other(domain, in);
 	uint32_t id = itt_name(string && string->text ? string->text : in, in);
 	const void *first = NULL;
 
+	id = id ? id : other;
 	if (!id || !string)
 		return id;
 	if (kymo__cas_acq_rel_acquire(&string->extra2, &first, (const void *)domain) ||

@@ -15,10 +15,15 @@ static inline uint32_t task_flags(const struct itt_domain *domain)
 static void task_begin(const struct itt_domain *domain, struct itt_id id, struct itt_id parent,
 		       struct itt_string *name)
 {
+	uint32_t number;
+
 	(void)id;
 	(void)parent;
-	if (KYMO__LIKELY(domain && kymo__is_on(KYMO_ON_ZONES)))
-		kymo__region_open(itt_name_of(domain, name), task_flags(domain));
+	if (!domain || !kymo__is_on(KYMO_ON_ZONES))
+		return;
+	number = itt_name_of(domain, name);
+	if (KYMO__LIKELY(number)) /* an entry without a name would never be closed */
+		kymo__region_open(number, task_flags(domain));
 }
 
 static void task_begin_ex(const struct itt_domain *domain, struct itt_clock *clock,
@@ -30,25 +35,23 @@ static void task_begin_ex(const struct itt_domain *domain, struct itt_clock *clo
 	task_begin(domain, id, parent, name);
 }
 
-static void task_end(const struct itt_domain *domain)
+static __attribute__((noinline)) void task_end_slow(uint32_t flags, uint64_t end_ticks)
 {
-	uint64_t end_ticks = kymo__ticks(), start_ticks;
-	const struct kymo__lane *lane = kymo__lane;
-	const struct kymo_open_entry *top;
-	uint32_t flags;
+	uint64_t start_ticks;
+
+	kymo__region_pop(0, flags, end_ticks, &start_ticks);
+}
+
+/* Usually the task is the innermost zone. */
+static __attribute__((flatten)) void task_end(const struct itt_domain *domain)
+{
+	uint64_t end_ticks = kymo__ticks();
+	struct kymo__lane *lane = kymo__lane;
 
 	if (KYMO__UNLIKELY(!lane || !domain))
 		return;
-	flags = task_flags(domain);
-	/* Usually the innermost zone, which has the name. */
-	if (KYMO__LIKELY(lane->open->depth - 1 < KYMO_OPEN_MAX)) {
-		top = &lane->open->entries[lane->open->depth - 1];
-		if (KYMO__LIKELY(top->flags == flags && top->name)) {
-			kymo__region_close(top->name, flags, end_ticks, &start_ticks);
-			return;
-		}
-	}
-	kymo__region_pop(0, flags, end_ticks, &start_ticks);
+	if (KYMO__UNLIKELY(!kymo__region_close_top(lane, task_flags(domain), end_ticks)))
+		task_end_slow(task_flags(domain), end_ticks);
 }
 
 static void task_end_ex(const struct itt_domain *domain, struct itt_clock *clock,

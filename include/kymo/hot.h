@@ -5,6 +5,7 @@
 #ifndef KYMO_HOT_H
 #define KYMO_HOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,9 +47,11 @@ enum kymo_source {
 	KYMO_SOURCE_LINE = 2,
 	KYMO_SOURCE_TORCH = 3,
 	KYMO_SOURCE_DEVICE = 4,
-	KYMO_SOURCE_OP = 5, /* an operator of a framework: kymo import */
+	KYMO_SOURCE_OP = 5, /* an operator of a framework */
 	KYMO_SOURCE_MARK = 6, /* a region that another tool's user marked: kymo import */
 	KYMO_SOURCE_ITT = 7, /* a task, region, frame or event of the ITT API */
+	KYMO_SOURCE_NVTX = 8, /* a range of the NVTX API */
+	KYMO_SOURCE_XLA = 9, /* an operation of XLA */
 };
 
 /* A row of trace.zones, written when the zone ends. */
@@ -83,6 +86,7 @@ struct kymo_open_entry {
 #define KYMO_OPEN_OWNER(number) ((uint32_t)(number) << 28)
 #define KYMO_OPEN_VACCEL KYMO_OPEN_OWNER(1)
 #define KYMO_OPEN_ITT KYMO_OPEN_OWNER(2)
+#define KYMO_OPEN_NVTX KYMO_OPEN_OWNER(3)
 
 /* An open range: a region that outlasted a scope in which it began, or a zone that may end on
    another thread (kymo_range_begin()). Ranges do not nest: the depth of the row is the index here.
@@ -322,6 +326,28 @@ static inline int kymo__region_close(uint32_t name, uint32_t flags, uint64_t end
 	*out_start_ticks = zone.start_ticks;
 	kymo__zone_write(lane, &zone, end_ticks, depth, 0);
 	return 0;
+}
+
+/* Ends the innermost zone if it is a region with those flags, of any name; false: it is not, or a
+   hole is below it: kymo__region_pop(). lane is that of the calling thread. */
+static inline bool kymo__region_close_top(struct kymo__lane *lane, uint32_t flags,
+					  uint64_t end_ticks)
+{
+	struct kymo_zone zone = { lane, 0, 0, 0 };
+	const struct kymo_open_entry *entry;
+	uint32_t depth = lane->open->depth - 1; /* beyond the list if no zone is open */
+
+	if (KYMO__UNLIKELY(depth >= KYMO_OPEN_MAX))
+		return false;
+	entry = &lane->open->entries[depth];
+	zone.name = entry->name;
+	if (KYMO__UNLIKELY(entry->flags != flags || !zone.name ||
+			   (depth && !entry[-1].name && entry[-1].flags == KYMO_OPEN_REGION)))
+		return false;
+	zone.start_ticks = entry->start_ticks;
+	lane->open->depth = depth;
+	kymo__zone_write(lane, &zone, end_ticks, depth, 0);
+	return true;
 }
 
 #ifdef __cplusplus

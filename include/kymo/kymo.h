@@ -75,6 +75,9 @@ KYMO__EXPORT uint32_t kymo_name_full(const char *name, size_t name_bytes, const 
 				     uint32_t instance);
 /* Names the calling thread in the recording (at most 39 bytes are kept). */
 KYMO__EXPORT void kymo_thread_name(const char *name);
+/* The same for a thread of this process by its kernel thread ID, also before it has recorded
+   anything. */
+KYMO__EXPORT void kymo_thread_name_tid(int32_t tid, const char *name);
 
 /* ---- zones ------------------------------------------------------------------------------- */
 
@@ -277,7 +280,7 @@ struct kymo_column {
  */
 struct kymo_table;
 /* name is "schema.table"; schemas of kymo are refused. An equal declaration returns the same table.
-   NULL and *err for a bad declaration. Limits: 48 tables, 32 columns, 1,024 bytes per row. Tables
+   NULL and *err for a bad declaration. Limits: 40 tables, 32 columns, 1,024 bytes per row. Tables
    are never freed. */
 KYMO__EXPORT struct kymo_table *kymo_table_create(const char *name,
 						  const struct kymo_column *columns,
@@ -467,6 +470,7 @@ static inline void kymo__region_scope_end(struct kymo_region *const *region)
 #define kymo_name_full(name, bytes, file, file_bytes, line, source, instance) \
 	((void)(name), (void)(file), 0u)
 #define kymo_thread_name(name) ((void)(name))
+#define kymo_thread_name_tid(tid, name) ((void)(tid), (void)(name))
 #define kymo_zone_begin(site) ((void)(site), KYMO__NO_ZONE)
 #define kymo_zone_begin_id(id) ((void)(id), KYMO__NO_ZONE)
 #define kymo_zone_end(zone) ((void)(zone))

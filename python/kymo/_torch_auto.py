@@ -56,6 +56,7 @@ def enable() -> None:
     _accelerator(c, torch)
     if not lacking:
         lacking = _callback(c, torch.__version__)
+    _peak(c, torch)
     lacking += _scopes(c, torch)
     lacking += _collectives(c, torch.__version__)
     for sentence in lacking:
@@ -126,7 +127,7 @@ def _watch(loader: "Any") -> None:
 def _callback(c: "Any", version: str) -> "list[str]":
     """Enables backward rows if this build is known to support them; returns what is missing."""
     if c.known_callbacks():
-        return []
+        return _operators_of(c, version)
     build, _ = c.build()
     if not build:
         return [f"backward of modules is not recorded: torch {version} has no build id"]
@@ -136,6 +137,36 @@ def _callback(c: "Any", version: str) -> "list[str]":
         return [f"backward of modules is recorded later: torch {version} is an unknown build and is first tested in "
                 f"another process"]
     return _use(c, answer, version)
+
+
+def _wants_operators() -> bool:
+    return os.environ.get("KYMO_TORCH_OPS", "") not in ("", "0", "off")
+
+
+def _operators_of(c: "Any", version: str) -> "list[str]":
+    """Finds where a known build has the inputs of operators. kymo config may ask for them later."""
+    import torch
+
+    act, many = known_operators(torch)
+    wrong = c.operators(act, many, 100, False)
+    return [f"operators are not recorded: torch {version}: {wrong}"] if wrong and _wants_operators() else []
+
+
+def known_operators(torch: "Any") -> "tuple[Callable[[], None], Callable[[], None]]":
+    """Operators whose inputs kymo._torch expects (op_inputs.c), and 100 of them. They compute nothing and start no thread."""
+    tensors = [torch.empty(sizes, dtype=dtype, device="cpu") for sizes, dtype in (
+        ((3, 5, 7), torch.float32), ((2, 1, 1, 3, 1, 2, 1), torch.int64), ((4,), torch.bfloat16), ((2, 2), torch.bool))]
+
+    def act() -> None:
+        for tensor in tensors:
+            tensor.as_strided((2, 1), (1, 3), 1)
+        tensors[0].expand(3, 5, 7)
+
+    def many() -> None:
+        for _ in range(100):
+            tensors[0].as_strided((2, 1), (1, 3), 1)
+
+    return act, many
 
 
 def _scopes(c: "Any", torch: "Any") -> "list[str]":
@@ -161,8 +192,12 @@ def _use(c: "Any", answer: str, version: str) -> "list[str]":
     word, *rest = answer.split(" ", 1)
     try:
         if word == "ok":
-            c.callbacks(*map(int, rest[0].split()))
-            return []
+            sequence, thread, *layout = map(int, rest[0].split())
+            c.callbacks(sequence, thread)
+            if layout:
+                c.layout(tuple(layout))
+            return [] if layout or not _wants_operators() else [
+                f"operators are not recorded: the test of torch {version} did not find their inputs"]
     except (ValueError, TypeError):
         pass
     return [f"backward of modules is not recorded: the test of torch {version} failed: {' '.join(rest) or 'no reason given'}"]
@@ -241,6 +276,64 @@ def _accelerator(c: "Any", torch: "Any") -> None:
 
 def _event(device: "Any") -> "Callable[[], Any]":
     return lambda: device.Event(enable_timing=True)
+
+
+# --- what a device can compute ----------------------------------------------------------------------------------
+
+# FLOP/s of dense products as their makers state them, by a word of the device's name and by type; the first that fits.
+PEAKS: "tuple[tuple[str, dict[str, float]], ...]" = (
+    ("B200", {"bfloat16": 2250e12, "float16": 2250e12, "float32": 80e12}),
+    ("H200", {"bfloat16": 989e12, "float16": 989e12, "float32": 67e12}),
+    ("H100 PCIe", {"bfloat16": 756e12, "float16": 756e12, "float32": 51e12}),
+    ("H100", {"bfloat16": 989e12, "float16": 989e12, "float32": 67e12}),
+    ("A100", {"bfloat16": 312e12, "float16": 312e12, "float32": 19.5e12}),
+    ("L40S", {"bfloat16": 362e12, "float16": 362e12, "float32": 91.6e12}),
+    ("L4", {"bfloat16": 121e12, "float16": 121e12, "float32": 30.3e12}),
+    ("V100", {"float16": 125e12, "float32": 15.7e12}),
+    ("T4", {"float16": 65e12, "float32": 8.1e12}),
+)
+
+
+def _peak(c: "Any", torch: "Any") -> None:
+    """Records the peak that KYMO_PEAK_FLOPS gives or asks to measure, or those that are known of a GPU."""
+    word = os.environ.get("KYMO_PEAK_FLOPS", "")
+    if word == "measure":
+        for dtype, flops in _measured(torch):
+            c.peak("cpu", dtype, flops, "measured")
+    elif word:
+        try:
+            c.peak("", "", float(word), "given")
+        except ValueError:
+            c.mark(f"KYMO_PEAK_FLOPS={word[:40]} is ignored: expected FLOP/s, such as 312e12, or measure")
+    elif _wants_operators() and torch.version.cuda:
+        name = _gpu_name()
+        for dtype, flops in next((peaks for known, peaks in PEAKS if known in name), {}).items():
+            c.peak(name, dtype, flops, "known")
+
+
+def _gpu_name() -> str:
+    """Of the first GPU, without initialising it; "": unknown."""
+    import glob
+
+    for path in sorted(glob.glob("/proc/driver/nvidia/gpus/*/information")):
+        for line in _read(path).splitlines():
+            if line.startswith("Model:"):
+                return line.split(":", 1)[1].strip()
+    return ""
+
+
+def _measured(torch: "Any") -> "list[tuple[str, float]]":
+    """Products of large matrices on this CPU, in another process with as many threads, before the program goes on."""
+    import subprocess
+
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("KYMO", "PROBING_"))}
+    environment.update(KYMO_TORCH_TRIAL=os.pathsep.join(path for path in sys.path if path))
+    try:
+        done = subprocess.run([sys.executable, _beside("_torch_peak.py"), str(torch.get_num_threads())], env=environment,
+                              capture_output=True, text=True, timeout=60, check=True)
+        return [(dtype, float(flops)) for dtype, flops in map(str.split, done.stdout.splitlines())]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
 
 
 # --- helpers --------------------------------------------------------------------------------------------------

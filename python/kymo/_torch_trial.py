@@ -1,7 +1,8 @@
 """Tests an unknown build of torch in a separate process, which may crash: _torch_trial.py FILE.
 
 Finds the offsets of the sequence and thread numbers in at::RecordFunction, on graphs with known numbers in several
-threads; then runs a model with known rows. Writes "ok OFFSET OFFSET" or "no REASON" to FILE.
+threads; then runs a model with known rows, and finds the inputs of operators. Writes "ok OFFSET OFFSET …" or
+"no REASON" to FILE.
 """
 import os
 import sys
@@ -24,7 +25,11 @@ def main(folder: str) -> str:
     if offsets is None:
         return "no the offsets of the sequence numbers in at::RecordFunction were not found"
     wrong = check(torch, c, offsets)
-    return f"no {wrong}" if wrong else "ok %d %d" % offsets
+    if wrong:
+        return f"no {wrong}"
+    # If the inputs of operators are not found, modules are recorded all the same.
+    lacking = c.operators(*_torch_auto.known_operators(torch), 100, True)
+    return "ok " + " ".join(map(str, offsets + (() if lacking else c.layout())))
 
 
 def find(torch: Any, c: Any) -> "tuple[int, int] | None":

@@ -71,19 +71,6 @@ static struct {
 
 /* ---- the size of a call ------------------------------------------------------------------ */
 
-/* A name of torch's types, by their number in c10/core/ScalarType.h. */
-static uint32_t dtype_name(int32_t dtype)
-{
-	static const char *const words[] = { "uint8",	  "int8",      "int16",	     "int32",
-					     "int64",	  "float16",   "float32",    "float64",
-					     "complex32", "complex64", "complex128", "bool",
-					     NULL,	  NULL,	       NULL,	     "bfloat16" };
-
-	return dtype >= 0 && (size_t)dtype < sizeof(words) / sizeof(words[0]) && words[dtype]
-		       ? kymo_name(words[dtype])
-		       : 0;
-}
-
 /* std::vector, of any of the standard libraries. */
 struct vector {
 	char *begin, *end, *room;
@@ -119,7 +106,7 @@ static void measure(struct schema_collective_row *row, const struct method *meth
 	else
 		for (char *at = list->begin; at && at < list->end; at += sizeof(struct vector))
 			collectives_add_list(row, (const struct vector *)(void *)at, &dtype);
-	row->dtype = dtype_name(dtype);
+	row->dtype = op_dtype(dtype) ? kymo_name(op_dtype(dtype)) : 0;
 }
 
 /* ---- functions in place of torch's -------------------------------------------------------- */
@@ -175,22 +162,26 @@ static void fill_group(struct schema_collective_row *row, struct collective_grou
 /* The number of a collective in its group. torch's own number counts sends and receives, too, which
    not all ranks have; but one that begins anew shows another group at the same address. */
 static void fill_sequence(struct schema_collective_row *row, struct collective_group *group,
-			  const void *work)
+			  uint64_t number)
 {
-	uint64_t number;
-
 	if (row->flags & SCHEMA_COLLECTIVE_P2P)
-		return; /* its work is of another class */
-	number = work ? dist.sequence(work) : 0;
+		return;
 	if (number && number <= group->last_sequence)
 		kymo__store_relaxed(&group->collectives, 0);
-	group->last_sequence = number;
+	if (number)
+		group->last_sequence = number;
 	row->seq = kymo__fetch_add_relaxed(&group->collectives, 1) + 1;
 	row->flags |= SCHEMA_COLLECTIVE_SEQ;
 }
 
+/* What a call of the backend left behind. */
+struct begun {
+	const void *work; /* NULL: its end is not seen */
+	uint64_t sequence; /* torch's number; 0: not known */
+};
+
 static void enqueued(const struct method *method, struct collective_group *group, uint64_t ticks,
-		     const void *work, void *argument, int32_t peer)
+		     const struct begun *begun, void *argument, int32_t peer)
 {
 	struct schema_collective_row row = { .enqueue_ticks = ticks,
 					     .rank = -1,
@@ -199,34 +190,63 @@ static void enqueued(const struct method *method, struct collective_group *group
 
 	row.call = kymo__fetch_add_relaxed(&dist.calls, 1) + 1;
 	row.op = op_name(method);
-	fill_sequence(&row, group, work);
+	fill_sequence(&row, group, begun->sequence);
 	fill_place(&row);
 	fill_group(&row, group, peer);
 	measure(&row, method, argument);
-	collective_calls_enqueued(work, &row);
+	collective_calls_enqueued(begun->work, &row);
 }
 
 static bool is_gloo_work(const void *work);
+
+/* Methods of the backend call each other: _allgather_base() calls allgather(), and
+   _reduce_scatter_base() calls allreduce(). The outermost is what the program called; the work of
+   an inner one has its start and end. Exceptions pass through our functions without a trace, so
+   the outermost call is known by its frame: a later one at the same depth or above is not inside
+   it. */
+static _Thread_local struct {
+	uintptr_t outer; /* frame of the outermost call; 0: none */
+	struct begun begun; /* the last of the inner ones */
+} nested;
+
+static void take_begun(const struct method *method, void *const *sret, struct begun *out)
+{
+	const void *work = *sret;
+
+	if (!is_gloo_work(work))
+		return;
+	out->work = work;
+	/* The work of a send or receive is of another class. */
+	out->sequence = method->flags & SCHEMA_COLLECTIVE_P2P ? 0 : dist.sequence(work);
+}
 
 /* sret: where the function puts a pointer to the work. */
 static void *call_backend(const struct slot *slot, void *sret, void *self, void *a, void *b,
 			  void *c, void *d, void *e, void *f)
 {
 	const struct method *method = slot->method;
+	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	struct collective_group *group;
 	uint64_t ticks;
-	const void *work;
 	void *result;
 
 	if (!kymo_enabled() || !dist.hooked)
 		return slot->original(sret, self, a, b, c, d, e, f);
+	if (nested.outer && frame < nested.outer) {
+		result = slot->original(sret, self, a, b, c, d, e, f);
+		take_begun(method, sret, &nested.begun);
+		return result;
+	}
 	group = collective_groups_get(self);
+	nested.outer = frame;
+	nested.begun = (struct begun){ 0 };
 	ticks = kymo__ticks();
 	result = slot->original(sret, self, a, b, c, d, e, f);
-	work = *(void **)sret;
+	nested.outer = 0;
+	take_begun(method, sret, &nested.begun);
 	if (group)
-		enqueued(method, group, ticks, is_gloo_work(work) ? work : NULL,
-			 method->argument ? b : a, method->peer ? (int32_t)(intptr_t)b : -1);
+		enqueued(method, group, ticks, &nested.begun, method->argument ? b : a,
+			 method->peer ? (int32_t)(intptr_t)b : -1);
 	return result;
 }
 

@@ -170,11 +170,13 @@ static PyObject *call_skipped(struct thread *thread, PyObject *callable, PyObjec
 static PyObject *torch_forward_hook(PyObject *callable, PyObject *const *args, size_t count,
 				    PyObject *keywords)
 {
-	bool on = torch_is_on();
+	bool on = torch_is_on(), wanted = true;
 	struct thread *thread;
 
-	if (KYMO__UNLIKELY(on != state.callback_on && state.callback_added))
+	if (KYMO__UNLIKELY(on != state.callback_on && state.callback_added)) {
 		backward_callback(on);
+		ops_look();
+	}
 	if (!on || !PyVectorcall_NARGS(count))
 		return original(callable, args, count, keywords);
 	thread = thread_get();
@@ -182,7 +184,11 @@ static PyObject *torch_forward_hook(PyObject *callable, PyObject *const *args, s
 		return original(callable, args, count, keywords);
 	if (KYMO__UNLIKELY(accelerator_is_there) && !thread->frame)
 		accelerator_look();
-	if (!thread->frame && !steps_wanted())
+	if (!thread->frame) {
+		wanted = steps_wanted();
+		ops_look();
+	}
+	if (!wanted)
 		return call_skipped(thread, callable, args, count, keywords);
 	return call_recorded(thread, callable, args, count, keywords);
 }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "torch.h"
+#include "ops.h"
 
 static int turn_on_recording(void)
 {
@@ -97,6 +97,7 @@ static PyObject *unhook(PyObject *module, PyObject *unused)
 	scopes_unhook();
 	collectives_unhook();
 	backward_callback(false);
+	ops_close();
 	if (kymo__control())
 		kymo__configure("torch", "off", "kymo.torch", NULL);
 	Py_CLEAR(state.memory);
@@ -148,6 +149,90 @@ static PyObject *known_callbacks(PyObject *module, PyObject *unused)
 		Py_RETURN_FALSE;
 	backward_callback(true);
 	Py_RETURN_TRUE;
+}
+
+/* ---- operators ---- */
+
+PyDoc_STRVAR(operators_doc,
+	     "operators($module, act, many, count, search, /)\n--\n\n"
+	     "Finds where the inputs of operators are, by calling act(), which runs known ones.\n"
+	     "search: also where they are unknown, only in a process that may crash. Then\n"
+	     "measures what an operator costs: many() runs `count` of them. Returns None, or what\n"
+	     "does not fit.");
+
+static PyObject *module_operators(PyObject *module, PyObject *args)
+{
+	PyObject *act, *many, *result;
+	const char *problem;
+	int count, search;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OOip:operators", &act, &many, &count, &search))
+		return NULL;
+	problem = symbols_find();
+	if (!problem && !symbols.name)
+		problem = "libtorch_cpu.so does not export RecordFunction::name";
+	if (problem)
+		return PyUnicode_FromString(problem);
+	op_inputs_begin(search);
+	ops_add();
+	ops_look_for_layout(true);
+	result = PyObject_CallNoArgs(act);
+	ops_look_for_layout(false);
+	if (!result)
+		return NULL;
+	Py_DECREF(result);
+	problem = op_inputs_end();
+	if (problem)
+		return PyUnicode_FromString(problem);
+	ops_cost(many, (uint32_t)count);
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(layout_doc,
+	     "layout($module, numbers=None, /)\n--\n\n"
+	     "The layout that operators() found; or sets it, as another process found it.");
+
+static PyObject *module_layout(PyObject *module, PyObject *args)
+{
+	struct op_layout *of = &op_layout, set;
+
+	(void)module;
+	if (!PyTuple_GET_SIZE(args))
+		return Py_BuildValue("(IIIIIII)", of->inputs, of->dims, of->dtype, of->list,
+				     of->list_tag, of->int_tag, of->bool_tag);
+	if (!PyArg_ParseTuple(args, "(IIIIIII):layout", &set.inputs, &set.dims, &set.dtype,
+			      &set.list, &set.list_tag, &set.int_tag, &set.bool_tag))
+		return NULL;
+	if (set.inputs % 8 || set.inputs > 504 || set.dims % 8 || set.dims > 504 || set.dtype % 2 ||
+	    set.dtype > 1024 || set.list % 8 || set.list > 64) {
+		PyErr_SetString(PyExc_ValueError, "offset out of range");
+		return NULL;
+	}
+	if (symbols_find() || !symbols.name)
+		Py_RETURN_NONE;
+	op_layout = set;
+	op_layout_known = true;
+	ops_add();
+	Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(peak_doc, "peak($module, device, dtype, flops, origin, /)\n--\n\n"
+		       "A row of torch.peaks.");
+
+static PyObject *module_peak(PyObject *module, PyObject *args)
+{
+	struct schema_torch_peak_row row = { .ts_ticks = kymo__ticks() };
+	const char *device, *dtype, *origin;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "ssds:peak", &device, &dtype, &row.flops, &origin))
+		return NULL;
+	row.device = kymo_name(device);
+	row.dtype = *dtype ? kymo_name(dtype) : 0;
+	row.origin = kymo_name(origin);
+	kymo__append(SCHEMA_TORCH_PEAKS, &row);
+	Py_RETURN_NONE;
 }
 
 /* ---- the child process that tries an unknown build ---- */
@@ -352,15 +437,16 @@ PyDoc_STRVAR(look_doc, "look($module, /)\n--\n\n"
 static PyObject *module_look(PyObject *module, PyObject *unused)
 {
 	(void)module, (void)unused;
-	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:n,s:I,s:(III)}", "forward",
+	return Py_BuildValue("{s:O,s:O,s:O,s:O,s:O,s:O,s:K,s:n,s:I,s:(III)}", "forward",
 			     forward_is_hooked() ? Py_True : Py_False, "run_backward",
 			     backward_is_hooked() ? Py_True : Py_False, "scopes",
 			     scopes_are_hooked() ? Py_True : Py_False, "callbacks",
 			     state.callback_on ? Py_True : Py_False, "backward_nodes",
-			     symbols.sequence_offset ? Py_True : Py_False, "modules",
-			     (Py_ssize_t)names_count(), "step", (unsigned int)steps_now(), "rows",
-			     state.rows[STAGE_FORWARD], state.rows[STAGE_BACKWARD],
-			     state.rows[STAGE_STEP]);
+			     symbols.sequence_offset ? Py_True : Py_False, "operators_on",
+			     ops_are_on() ? Py_True : Py_False, "operators",
+			     (unsigned long long)ops_rows(), "modules", (Py_ssize_t)names_count(),
+			     "step", (unsigned int)steps_now(), "rows", state.rows[STAGE_FORWARD],
+			     state.rows[STAGE_BACKWARD], state.rows[STAGE_STEP]);
 }
 
 static PyMethodDef methods[] = {
@@ -374,6 +460,9 @@ static PyMethodDef methods[] = {
 	{ "calibrate_begin", calibrate_begin, METH_NOARGS, calibrate_begin_doc },
 	{ "calibrate", calibrate, METH_O, calibrate_doc },
 	{ "calibrate_end", calibrate_end, METH_NOARGS, calibrate_end_doc },
+	{ "operators", module_operators, METH_VARARGS, operators_doc },
+	{ "layout", module_layout, METH_VARARGS, layout_doc },
+	{ "peak", module_peak, METH_VARARGS, peak_doc },
 	{ "trial", trial, METH_VARARGS, trial_doc },
 	{ "memory", memory, METH_O, memory_doc },
 	{ "accelerator", accelerator, METH_VARARGS, accelerator_doc },

@@ -18,6 +18,7 @@ static void look_again(const struct kymo_control *control)
 	memcpy(modules, control->torch_modules, sizeof(control->torch_modules));
 	memcpy(watch, control->watch, sizeof(control->watch));
 	state.settings.every = control->torch_every;
+	state.settings.ops = control->torch_ops;
 	names_select(modules);
 	watch_set(watch);
 }
@@ -39,7 +40,8 @@ bool steps_wanted(void)
 		kymo__poll_promised();
 		poll_program();
 	}
-	return state.settings.every < 2 || steps_now() % state.settings.every == 0;
+	return state.settings.every < 2 || steps_now() % state.settings.every == 0 ||
+	       ops_wanted(steps_now());
 }
 
 uint32_t steps_now(void)
@@ -187,6 +189,7 @@ static void end_step(struct thread *thread, uint32_t name, uint64_t now)
 	memset(thread->phase_ticks, 0, sizeof(thread->phase_ticks));
 	thread->step_start = now;
 	kymo__fetch_add_relaxed(&state.step, 1);
+	ops_look();
 	if (kymo__marked_by_user() & KYMO__MARKED_STEPS)
 		return;
 	kymo__append(SCHEMA_STEPS, &row);
@@ -230,6 +233,7 @@ void steps_inference_ended(struct thread *thread)
 	}
 	forget_step(thread);
 	kymo__fetch_add_relaxed(&state.step, 1);
+	ops_look();
 }
 
 void steps_batch_wanted(struct thread *thread, uint64_t now)

@@ -127,6 +127,8 @@ const char *symbols_find(void)
 		if (!*wanted[i].into)
 			lacking = "libtorch_cpu.so does not export the needed functions";
 	}
+	symbols.name = (const char *(*)(const void *))dlsym(library,
+							    "_ZNK2at14RecordFunction4nameEv");
 	dlclose(library); /* torch holds a reference */
 	symbols.complete = !lacking;
 	return lacking;

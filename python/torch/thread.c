@@ -77,15 +77,18 @@ static struct thread *reuse(void)
 {
 	struct thread *thread = longest_gone(), *next;
 	struct record *ring;
+	struct op_thread *ops;
 	struct stamp last;
 
 	if (!thread)
 		return NULL;
 	ring = thread->ring;
+	ops = thread->ops;
 	last = thread->last_stamp; /* owns a reference */
 	next = thread->next;
 	memset(thread, 0, sizeof(*thread));
 	thread->ring = ring;
+	thread->ops = ops; /* its window is an earlier one, or its operators have ended */
 	thread->last_stamp = last;
 	thread->next = next;
 	return thread;

@@ -11,6 +11,7 @@
  *	steps.c      steps, phases, rows         watch.c   variables at each step
  *	accelerator.c  time on a device          losses.c  device time that was not measured
  *	cost.c       the cost of a row           collective*.c  of torch.distributed
+ *	ops.c, op_*.c  operators (ops.h)
  *	module.c     the Python module
  *
  * Locking: the GIL protects names and settings. Per-thread data is used by its thread alone, except
@@ -182,6 +183,7 @@ struct thread {
 	struct stamp last_stamp; /* after the last node, if there is an accelerator */
 	bool timed; /* nodes have or had an event: they need the GIL to end */
 	struct thread *last_owner;
+	struct op_thread *ops; /* NULL: ran none while they were recorded */
 	/* scopes and phases */
 	struct scope scopes[SCOPES_MAX];
 	int scope_count, steps_open;
@@ -213,6 +215,7 @@ struct symbols {
 	void (*disable_callback)(uint64_t);
 	void (*reenable_callback)(uint64_t);
 	uint64_t (*thread_id)(void);
+	const char *(*name)(const void *function); /* of an at::RecordFunction; may be NULL */
 	char build[64]; /* the build id of libtorch_cpu in hex */
 	/* Offsets in an at::RecordFunction; 0: unknown, so there are no rows of backward. */
 	uint32_t sequence_offset, forward_thread_offset;
@@ -242,6 +245,7 @@ enum stage { STAGE_FORWARD, STAGE_BACKWARD, STAGE_STEP, STAGE_COUNT };
 struct settings {
 	uint64_t changes;
 	uint32_t every;
+	uint32_t ops; /* operators in every n-th step; 0: none, 1: all */
 	bool seen;
 };
 
@@ -319,6 +323,14 @@ void cost_measure(struct thread *thread, PyObject *module);
 /* Ticks of so many empty forwards or backwards of that module. Rows go to the current lane. */
 uint64_t forward_cost(struct thread *thread, PyObject *module, int times);
 uint64_t backward_cost(struct thread *thread, struct entry *entry, int times);
+
+/* At the beginning of a step or of a root's forward: opens or closes the window for operators.
+   GIL. */
+void ops_look(void);
+/* Whether operators are recorded in that step. */
+bool ops_wanted(uint32_t step);
+/* "float32"; NULL: unknown. */
+const char *op_dtype(int64_t dtype);
 
 /* Checks whether the process that tries this build of torch has ended. GIL. */
 void trial_look(void);

@@ -200,7 +200,7 @@ struct kymo_control {
 	uint32_t local_rank_plus_1;
 	uint32_t attempt_plus_1;
 	uint32_t rank_source; /* enum kymo_rank_source */
-	uint32_t reserved32;
+	uint32_t torch_ops; /* record operators in every n-th step; 0: none, 1: all */
 	uint64_t reserved[51];
 	/* For `kymo config memory=…`, written by the process: how it learns of the setting
 	   (KYMO_HEARD_*), and which KYMO_ON_ALLOC* bits it has applied. */

@@ -31,6 +31,16 @@ static const struct kymo_column mark_columns[] = {
 	COLUMN(schema_mark_row, text, "text_number", KYMO_U32, NULL),
 };
 
+static const struct kymo_column link_columns[] = {
+	COLUMN(schema_link_row, from_ticks, "from_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_link_row, to_ticks, "to_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_link_row, sequence, "sequence", KYMO_U64, NULL),
+	COLUMN(schema_link_row, from_name, "from_name", KYMO_NAME, NULL),
+	COLUMN(schema_link_row, to_name, "to_name", KYMO_NAME, NULL),
+	COLUMN(schema_link_row, from_tid, "from_tid", KYMO_I32, NULL),
+	COLUMN(schema_link_row, thread, "thread", KYMO_THREAD, NULL),
+};
+
 static const struct kymo_column counter_columns[] = {
 	COLUMN(schema_counter_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	COLUMN(schema_counter_row, value, "value", KYMO_F64, NULL),
@@ -160,6 +170,17 @@ static const struct kymo_column host_cgroup_columns[] = {
 	COLUMN(schema_host_cgroup_row, oom_kills, "oom_kills", KYMO_U64, NULL),
 };
 
+static const struct kymo_column trigger_columns[] = {
+	COLUMN(schema_trigger_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	TEXT(schema_trigger_row, trigger, "trigger"),
+	TEXT(schema_trigger_row, action, "action"),
+	TEXT(schema_trigger_row, result, "result"),
+	COLUMN(schema_trigger_row, rows, "rows", KYMO_U64, NULL),
+	TEXT(schema_trigger_row, row, "row"),
+	TEXT(schema_trigger_row, saved, "saved"),
+	COLUMN(schema_trigger_row, bytes, "bytes", KYMO_U64, "bytes"),
+};
+
 static const struct kymo_column config_columns[] = {
 	COLUMN(schema_config_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
 	TEXT(schema_config_row, key, "key"),
@@ -208,6 +229,30 @@ static const struct kymo_column torch_columns[] = {
 	COLUMN(schema_torch_row, allocated_bytes, "allocated_bytes", KYMO_I64, "bytes"),
 	COLUMN(schema_torch_row, peak_bytes, "peak_bytes", KYMO_I64, "bytes"),
 	COLUMN(schema_torch_row, reserved_bytes, "reserved_bytes", KYMO_I64, "bytes"),
+};
+
+static const struct kymo_column torch_op_columns[] = {
+	COLUMN(schema_torch_op_row, start_ticks, "start_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_torch_op_row, duration_ticks, "duration_ns", KYMO_DURATION, "ns"),
+	COLUMN(schema_torch_op_row, flops, "flops", KYMO_U64, NULL),
+	COLUMN(schema_torch_op_row, sequence, "sequence", KYMO_I64, NULL),
+	COLUMN(schema_torch_op_row, name, "name", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, module, "module", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, model, "model", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, shapes, "shapes", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, dtypes, "dtypes", KYMO_NAME, NULL),
+	COLUMN(schema_torch_op_row, thread, "thread", KYMO_THREAD, NULL),
+	COLUMN(schema_torch_op_row, step, "step", KYMO_U32, NULL),
+	COLUMN(schema_torch_op_row, kind, "kind", KYMO_U16, NULL),
+	COLUMN(schema_torch_op_row, depth, "depth", KYMO_U16, NULL),
+};
+
+static const struct kymo_column torch_peak_columns[] = {
+	COLUMN(schema_torch_peak_row, ts_ticks, "ts_ns", KYMO_TIME, "ns"),
+	COLUMN(schema_torch_peak_row, flops, "flops_per_s", KYMO_F64, NULL),
+	COLUMN(schema_torch_peak_row, device, "device", KYMO_NAME, NULL),
+	COLUMN(schema_torch_peak_row, dtype, "dtype", KYMO_NAME, NULL),
+	COLUMN(schema_torch_peak_row, origin, "origin", KYMO_NAME, NULL),
 };
 
 static const struct kymo_column variable_columns[] = {
@@ -367,6 +412,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 			       "Zones that have ended, one row each."),
 	[SCHEMA_MARKS] = TABLE("trace.marks", mark_columns, schema_mark_row,
 			       "Marks: named moments."),
+	[SCHEMA_LINKS] = TABLE("trace.links", link_columns, schema_link_row,
+			       "Forward operators of torch and their backward operators."),
 	[SCHEMA_COUNTERS] = TABLE("trace.counters", counter_columns, schema_counter_row,
 				  "Counter values over time."),
 	[SCHEMA_STEPS] = TABLE("trace.steps", step_columns, schema_step_row,
@@ -406,6 +453,8 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 					"Files in which these frames are, with their build ids."),
 	[SCHEMA_CONFIG] = TABLE("kymo.config", config_columns, schema_config_row,
 				"Changes of the configuration."),
+	[SCHEMA_TRIGGERS] = TABLE("kymo.triggers", trigger_columns, schema_trigger_row,
+				  "Triggers that fired, and what was done and saved."),
 	[SCHEMA_OVERHEAD] = TABLE("kymo.costs", cost_columns, schema_cost_row,
 				  "Recording cost of each source so far, as measured."),
 	[SCHEMA_GAPS] = TABLE("kymo.gaps", gap_columns, schema_gap_row,
@@ -414,6 +463,10 @@ static const struct schema_table tables[SCHEMA_COUNT] = {
 				 "Events of imported traces, by what became of them."),
 	[SCHEMA_TORCH] = TABLE("python.torch_trace", torch_columns, schema_torch_row,
 			       "Forward and backward of every torch module, and optimizer steps."),
+	[SCHEMA_TORCH_OPS] = TABLE("torch.ops", torch_op_columns, schema_torch_op_row,
+				   "Operators of torch with shapes and FLOPs."),
+	[SCHEMA_TORCH_PEAKS] = TABLE("torch.peaks", torch_peak_columns, schema_torch_peak_row,
+				     "Highest rates of devices, in FLOP/s."),
 	[SCHEMA_ALLOC] = TABLE("alloc.rows", alloc_columns, schema_alloc_row,
 			       "Allocations and frees, packed: alloc.allocations reads them."),
 	[SCHEMA_ALLOC_FRAMES] = TABLE("alloc.frames", frame_columns, schema_frame_row,
@@ -478,8 +531,8 @@ size_t schema_type_bytes(uint32_t type)
 
 const char *schema_source_word(uint32_t source)
 {
-	static const char *const words[] = { "c",      "python", "line", "torch",
-					     "device", "op",	 "mark", "itt" };
+	static const char *const words[] = { "c",  "python", "line", "torch", "device",
+					     "op", "mark",   "itt",  "nvtx",  "xla" };
 
 	return source < sizeof(words) / sizeof(words[0]) ? words[source] : "?";
 }

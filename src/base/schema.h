@@ -54,7 +54,11 @@ enum schema_id {
 	SCHEMA_ALLOC = 29, /* an allocation or a free */
 	SCHEMA_ALLOC_FRAMES = 30, /* the frames of their stacks: struct schema_frame_row */
 	SCHEMA_NATIVE_MODULES = 31, /* the files of the frames of native.frames */
-	SCHEMA_COUNT = 32, /* the program's tables begin here */
+	SCHEMA_TORCH_OPS = 32, /* an operator of torch */
+	SCHEMA_TORCH_PEAKS = 33, /* what a device can compute */
+	SCHEMA_LINKS = 34, /* a forward operator and its backward operator */
+	SCHEMA_TRIGGERS = 35, /* what triggers did */
+	SCHEMA_COUNT = 36, /* the program's tables begin here */
 };
 
 struct schema_mark_row {
@@ -63,6 +67,15 @@ struct schema_mark_row {
 	uint32_t thread;
 	uint32_t step;
 	uint32_t text; /* number of the text in trace.text of this thread; 0: none */
+};
+
+/* A forward operator of torch and the backward operator that belongs to it. */
+struct schema_link_row {
+	uint64_t from_ticks, to_ticks; /* their starts */
+	uint64_t sequence; /* of autograd */
+	uint32_t from_name, to_name;
+	int32_t from_tid;
+	uint32_t thread; /* of the backward operator */
 };
 
 struct schema_counter_row {
@@ -187,6 +200,18 @@ struct schema_config_row {
 	char by[56];
 };
 
+/* One row for each action of a trigger that fired, and for what kept one from it. */
+struct schema_trigger_row {
+	uint64_t ts_ticks;
+	uint64_t rows; /* that the condition returned for the first time */
+	uint64_t bytes; /* of the saved file */
+	char trigger[32];
+	char action[64]; /* truncated if longer */
+	char result[160]; /* "ok", or a sentence */
+	char saved[128]; /* the file, below the recording's directory; "": none */
+	char row[192]; /* the first of the rows, as JSON; truncated if longer */
+};
+
 /* Written from time to time by a source that measures itself; its last row counts. */
 struct schema_cost_row {
 	uint64_t ts_ticks;
@@ -230,9 +255,40 @@ struct schema_torch_row {
 	int32_t device; /* -1: no accelerator, and memory is unknown */
 	int64_t allocated_bytes, peak_bytes, reserved_bytes;
 };
-enum schema_torch_stage { SCHEMA_TORCH_FORWARD, SCHEMA_TORCH_BACKWARD, SCHEMA_TORCH_STEP };
+enum schema_torch_stage {
+	SCHEMA_TORCH_FORWARD,
+	SCHEMA_TORCH_BACKWARD,
+	SCHEMA_TORCH_STEP,
+	SCHEMA_TORCH_OTHER, /* of an operator alone: in none of these */
+};
 #define SCHEMA_TORCH_RECOMPUTED 1u /* a forward that a checkpoint repeats in backward */
 #define SCHEMA_TORCH_RAISED 2u
+
+/* An operator of torch; it is a zone of the source op, too. */
+struct schema_torch_op_row {
+	uint64_t start_ticks;
+	uint64_t duration_ticks;
+	uint64_t flops; /* with SCHEMA_TORCH_OP_COUNTED */
+	int64_t sequence; /* of autograd; -1: none */
+	uint32_t name; /* of the operator; names, and so are the next four */
+	uint32_t module, model; /* as in a schema_torch_row; 0: none */
+	uint32_t shapes, dtypes; /* of its inputs; 0: unknown */
+	uint32_t thread;
+	uint32_t step;
+	uint16_t kind; /* enum schema_torch_stage, and SCHEMA_TORCH_OP_* */
+	uint16_t depth; /* of operators: 0 is outermost */
+};
+#define SCHEMA_TORCH_OP_STAGE 0xffu
+#define SCHEMA_TORCH_OP_COUNTED 0x100u /* it has a formula, and so no operator in it is counted */
+#define SCHEMA_TORCH_OP_RECOMPUTED 0x200u /* in a forward that a checkpoint repeats */
+
+/* The highest rate of a device, for the share of it that a program reaches. */
+struct schema_torch_peak_row {
+	uint64_t ts_ticks;
+	double flops; /* per second */
+	uint32_t device, dtype, origin; /* names; origin: given, known or measured */
+	uint32_t reserved;
+};
 
 struct schema_variable_row {
 	uint64_t ts_ticks;

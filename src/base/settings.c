@@ -47,6 +47,8 @@ const struct settings_key settings_keys[] = {
 	  "rows per stream with keep=flight" },
 	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
 	  "flight: the last ring_rows; all: within the budget" },
+	{ "torch_ops", SETTINGS_EVERY, SETTINGS_PROGRAM, AT(torch_ops), 0, SETTINGS_OPS_EVERY,
+	  "off", "record operators of torch in every Nth step, or all; on: 64" },
 	{ 0 },
 };
 
@@ -138,6 +140,23 @@ static int parse_count(const struct settings_key *key, const char *text, uint64_
 	return 0;
 }
 
+static int parse_every(const struct settings_key *key, const char *text, uint64_t *out,
+		       struct kymo_error *err)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!strcasecmp(text, "off") || !strcasecmp(text, "on") || !strcasecmp(text, "all")) {
+		*out = !strcasecmp(text, "on") ? key->most : !strcasecmp(text, "all");
+		return 0;
+	}
+	*out = digits && digits < 10 ? strtoull(text, NULL, 10) : UINT64_MAX;
+	if (text[digits] || *out > 1000000)
+		return error_set(err, EINVAL,
+				 "expected off, on, all or a number of steps, at most "
+				 "1000000");
+	return 0;
+}
+
 static int parse_keep(const char *text, uint64_t *out, struct kymo_error *err)
 {
 	*out = !strcasecmp(text, "all") ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
@@ -170,6 +189,7 @@ int settings_parse(const struct settings_key *key, const char *text, struct sett
 	case SETTINGS_FLAG: return parse_switch(text, &out->number, err);
 	case SETTINGS_COUNT: return parse_count(key, text, &out->number, err);
 	case SETTINGS_KEEP: return parse_keep(text, &out->number, err);
+	case SETTINGS_EVERY: return parse_every(key, text, &out->number, err);
 	case SETTINGS_TEXT: return parse_text(key, text, out, err);
 	default: return error_set(err, EINVAL, "this key cannot be set");
 	}
@@ -193,6 +213,14 @@ static void format_seconds(uint64_t ns, char *out, size_t out_bytes)
 		out[length] = '\0';
 }
 
+static void format_every(uint64_t every, char *out, size_t out_bytes)
+{
+	if (every < 2)
+		snprintf(out, out_bytes, "%s", every ? "all" : "off");
+	else
+		snprintf(out, out_bytes, "%llu", (unsigned long long)every);
+}
+
 void settings_format(const struct settings_key *key, const struct settings_value *value, char *out,
 		     size_t out_bytes)
 {
@@ -202,6 +230,7 @@ void settings_format(const struct settings_key *key, const struct settings_value
 	case SETTINGS_FLAG: snprintf(out, out_bytes, "%s", value->number ? "on" : "off"); break;
 	case SETTINGS_KEEP: snprintf(out, out_bytes, "%s", value->number ? "all" : "flight"); break;
 	case SETTINGS_TEXT: snprintf(out, out_bytes, "%s", value->text); break;
+	case SETTINGS_EVERY: format_every(value->number, out, out_bytes); break;
 	default: snprintf(out, out_bytes, "%llu", (unsigned long long)value->number); break;
 	}
 }

@@ -23,6 +23,7 @@ enum settings_type {
 	SETTINGS_FLAG, /* a u32, 0 or 1 */
 	SETTINGS_COUNT, /* a u32 */
 	SETTINGS_KEEP, /* a u32: enum kymo_keep */
+	SETTINGS_EVERY, /* a u32: every n-th; 0: off, 1: all */
 	SETTINGS_TEXT, /* NUL-padded */
 };
 
@@ -40,7 +41,7 @@ struct settings_key {
 	uint32_t offset; /* in struct kymo_control */
 	/* bit of a switch; bytes of a text; minimum of a count; 1: seconds may be "adaptive" */
 	uint32_t detail;
-	uint32_t most; /* maximum of a count */
+	uint32_t most; /* maximum of a count; of SETTINGS_EVERY, the meaning of "on" */
 	const char *initial; /* default value, as a text */
 	const char *about; /* one line */
 };
@@ -49,6 +50,7 @@ struct settings_key {
 #define SETTINGS_ADAPTIVE 0x6164617074697665ull
 
 #define SETTINGS_TEXT_BYTES 256
+#define SETTINGS_OPS_EVERY 64 /* kymo run --torch-ops */
 
 struct settings_value {
 	uint64_t number; /* all kinds but texts */

@@ -505,12 +505,13 @@ int cmds_guarded(const char *command, int (*work)(void *context), void *context)
 	return status == -ECANCELED ? CMDS_INTERRUPTED : CMDS_FAILED;
 }
 
-int cmds_print_summary_below(const char *path, int lines_above)
+int cmds_print_summary_below(const char *path, int lines_above, bool stack_said)
 {
 	struct text_style style = text_style_of(stderr);
 	struct summary_options options = { .colour = style.colour,
 					   .columns = style.columns,
-					   .lines_above = lines_above };
+					   .lines_above = lines_above,
+					   .stack_said = stack_said };
 	struct kymo_error err = { 0 };
 
 	if (summary_print(path, &options, stderr, &err))
@@ -520,7 +521,7 @@ int cmds_print_summary_below(const char *path, int lines_above)
 
 static int print_summary_of(void *context)
 {
-	return cmds_print_summary_below(context, 0);
+	return cmds_print_summary_below(context, 0, false);
 }
 
 void cmds_print_summary(char *path)

@@ -45,6 +45,7 @@ int cmd_export(int argc, char **argv);
 int cmd_flame(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_snapshot(int argc, char **argv);
+int cmd_trigger(int argc, char **argv);
 int cmd_pack(int argc, char **argv);
 int cmd_rm(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
@@ -127,8 +128,9 @@ void cmds_close(struct tables *tables); /* NULL: does nothing */
 int cmds_guarded(const char *command, int (*work)(void *context), void *context);
 /* Prints the summary of a new recording on stderr, by a child; a failure is one line. */
 void cmds_print_summary(char *path);
-/* The same in this process, below lines that are printed already. CMDS_OK. */
-int cmds_print_summary_below(const char *path, int lines_above);
+/* The same in this process, below lines that are printed already; stack_said: the last stack is
+   among them. CMDS_OK. */
+int cmds_print_summary_below(const char *path, int lines_above, bool stack_said);
 
 /* Flushes stdout. Returns 1 and prints an error if that fails; a closed pipe is not reported. */
 int cmds_finish(const char *command);

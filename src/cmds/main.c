@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/spelling.h"
+#include "cmds/trigger/trigger_start.h"
 #include "serve/children/child.h"
 #include "views/export/export.h"
 
@@ -49,6 +50,24 @@ static const struct cmds_option report_options[] = {
 static const struct cmds_option file_options[] = {
 	{ 'o', "output", "FILE", "same as FILE" },
 	{ 0, "force", NULL, "overwrite an existing file" },
+	{ 0 },
+};
+
+static const struct cmds_option snapshot_options[] = {
+	{ 'o', "output", "FILE", "same as FILE" },
+	{ 0, "last", "SECONDS", "only rows of the last SECONDS" },
+	{ 0, "force", NULL, "overwrite an existing file" },
+	{ 0 },
+};
+
+static const struct cmds_option trigger_options[] = {
+	{ 0, "action", "ACTION", "snapshot, why, mark, detail, run; can be repeated" },
+	{ 0, "every", "SECONDS", "time between two looks (1)" },
+	{ 0, "cooldown", "SECONDS", "time between two firings (60)" },
+	{ 'n', "limit", "N", "fire at most N times (10)" },
+	{ 0, "bytes", "SIZE", "save at most SIZE in all (1G)" },
+	{ 0, "all-ranks", NULL, "act on all recordings of the job" },
+	{ 0, "ready", NULL, "ls: list the ready-made triggers" },
 	{ 0 },
 };
 
@@ -209,9 +228,16 @@ const struct cmds_command cmds_table[] = {
 	  "kymo top 4711\tq quits, h shows the keys\n"
 	  "kymo top -n 1 | head -5\tone screen, for scripts\n" },
 	{ "snapshot", cmd_snapshot, "copy a recording into one file, while it runs",
-	  "[OPTIONS] [TARGET] FILE", file_options,
+	  "[OPTIONS] [TARGET] FILE", snapshot_options,
 	  "kymo snapshot 4711 now.kymosnap\tdoes not stop the program\n"
+	  "kymo snapshot --last 30 4711 now.kymosnap\tonly the last 30 s\n"
 	  "kymo snapshot latest hung.kymosnap\n" },
+	{ "trigger", cmd_trigger, "save the moment when a condition in SQL holds",
+	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...",
+	  trigger_options,
+	  "kymo trigger add 4711 slow_step\ta ready-made one\n"
+	  "kymo trigger add 4711 big='FROM trace.steps WHERE duration_ns > 1e9'\n"
+	  "kymo trigger ls\tdefinitions, and how often they fired\n" },
 	{ "pack", cmd_pack, "convert a recording into one DuckDB file", "[OPTIONS] [TARGET] [FILE]",
 	  file_options,
 	  "kymo pack\tlatest recording to PROGRAM.kymo\n"
@@ -294,6 +320,9 @@ int main(int argc, char **argv)
 		argv++;
 		name = argv[1];
 	}
+	/* Started by kymo run and kymo trigger add. */
+	if (argc > 2 && !strcmp(name, "watch-triggers"))
+		return trigger_watch_main(argc - 1, argv + 1);
 	command = cmds_find(name);
 	if (!command)
 		return unknown_command(name);

@@ -8,6 +8,7 @@
 #include "record/snapshot.h"
 #include "store/store.h"
 #include "base/files/atomic_file.h"
+#include "trigger/recent.h"
 #include "views/term/format.h"
 #include "views/term/text.h"
 
@@ -22,8 +23,16 @@ static int check_kind(const char *path, struct kymo_error *err)
 	return error_set(err, EINVAL, "%s is one file already; copy it instead", path);
 }
 
-static int write_snapshot(const char *target, const char *file, struct kymo_error *err)
+struct snapshot_request {
+	const char *file;
+	double last_s; /* 0: all rows */
+	bool force;
+};
+
+static int write_snapshot(const char *target, const struct snapshot_request *request,
+			  struct kymo_error *err)
 {
+	const char *file = request->file;
 	char path[KYMO_PATH_BYTES];
 	struct stat status;
 	int rc = store_resolve(target, path, sizeof(path), err);
@@ -31,7 +40,9 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 	if (!rc)
 		rc = check_kind(path, err);
 	if (!rc)
-		rc = kymo__snapshot_write(path, NULL, file, err);
+		rc = request->last_s > 0
+			     ? recent_write(path, (uint64_t)(request->last_s * 1e9), file, err)
+			     : kymo__snapshot_write(path, NULL, file, err);
 	if (rc)
 		return rc;
 	cmds_say_latest(target, path);
@@ -41,25 +52,39 @@ static int write_snapshot(const char *target, const char *file, struct kymo_erro
 	return 0;
 }
 
+static int snapshot_take_option(void *context, struct cmds_args *args,
+				const struct cmds_option *option)
+{
+	struct snapshot_request *request = context;
+	int status = -1;
+
+	if (!strcmp(option->name, "output"))
+		request->file = args->value;
+	else if (!strcmp(option->name, "force"))
+		request->force = true;
+	else
+		cmds_number(args, option, 1e9, &request->last_s, &status);
+	return status;
+}
+
 int cmd_snapshot(int argc, char **argv)
 {
+	struct snapshot_request request = { 0 };
 	struct kymo_error err = { 0 };
 	struct cmds_args args;
-	const char *file = NULL;
-	bool force = false;
 	int status;
 
 	cmds_args_init(&args, "snapshot", argc, argv);
-	status = cmds_take_file(&args, &file, &force);
+	status = cmds_take_all(&args, snapshot_take_option, &request);
 	if (status >= 0)
 		return status;
-	if (args.word_count && !file)
-		file = args.words[--args.word_count];
-	if (!file || args.word_count > 1)
+	if (args.word_count && !request.file)
+		request.file = args.words[--args.word_count];
+	if (!request.file || args.word_count > 1)
 		return cmds_wrong("snapshot", "expected a file, or a target and a file; usage: "
 					      "kymo snapshot [OPTIONS] [TARGET] FILE");
-	if (atomic_file_check(file, force, &err) ||
-	    write_snapshot(args.word_count ? args.words[0] : NULL, file, &err))
+	if (atomic_file_check(request.file, request.force, &err) ||
+	    write_snapshot(args.word_count ? args.words[0] : NULL, &request, &err))
 		return cmds_fail("snapshot", &err);
 	return CMDS_OK;
 }

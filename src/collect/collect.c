@@ -247,6 +247,14 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
 }
 
+/* As long as the run is old: after 0.2, 0.4, 0.8 and 1.6 seconds. */
+static uint64_t collect_first_period(uint64_t age_ns, uint64_t usual_ns)
+{
+	uint64_t period_ns = age_ns > FIRST_PERIOD_NS ? age_ns : FIRST_PERIOD_NS;
+
+	return period_ns < usual_ns ? period_ns : usual_ns;
+}
+
 /* Read each time, because `kymo config` may change the period in our control page. The kernel's
    counters do not change within 10 ms. */
 static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
@@ -259,7 +267,7 @@ static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 		return UINT64_MAX;
 	if (period_ns > FIRST_PERIOD_NS && last_ns - collector->started_ns < FIRST_PERIOD_FOR_NS &&
 	    !settings_is_set(settings_find("system_rate"), kymo__process.control))
-		period_ns = FIRST_PERIOD_NS;
+		period_ns = collect_first_period(last_ns - collector->started_ns, period_ns);
 	return last_ns ? last_ns + (period_ns < SHORTEST_PERIOD_NS ? SHORTEST_PERIOD_NS : period_ns)
 		       : 0;
 }
@@ -392,7 +400,8 @@ void collector_settle(struct collector *collector, const int *wstatus,
 				    *wstatus);
 	wait_for_stragglers(collector, result);
 	archive_retire_self(archive);
-	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded);
+	run_dirs_ended(&collector->dirs, wstatus, !result->ended, result->not_recorded,
+		       !archive_left(archive));
 	result->processes = archive->recorded_processes;
 	result->rows = archive->recorded_rows;
 	result->sampled = collector->sampled;
@@ -467,7 +476,11 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
 	collector_record(&collector);
+	if (options->started)
+		options->started(options->context, collector.dirs.live);
 	collector_supervise(&collector);
+	if (options->ended)
+		options->ended(options->context);
 	collect_finish(&collector, result);
 	archive_fini(&collector.archive);
 	host_fini(&collector.host);

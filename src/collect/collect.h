@@ -10,7 +10,7 @@
 #include "base/format.h"
 #include "collect/budget.h"
 
-#define COLLECT_VARIABLES 16
+#define COLLECT_VARIABLES 24
 
 struct collect_options {
 	char **argv; /* the command, NULL-terminated */
@@ -28,6 +28,11 @@ struct collect_options {
 	int hold[2]; /* descriptors of the caller that stay open; 0: none */
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	bool no_native; /* no samples of native stacks */
+	/* Called when the program has started, with the live directory, and when it has ended,
+	   before the last data is moved. May be NULL. */
+	void (*started)(void *context, const char *live);
+	void (*ended)(void *context);
+	void *context;
 };
 
 struct collect_result {

@@ -14,6 +14,7 @@
 #include "import/input/input.h"
 #include "import/nsys/nsys.h"
 #include "import/perfetto/perfetto.h"
+#include "import/profiles/pprof.h"
 #include "import/trace.h"
 
 #define FILES_MOST 100000u
@@ -50,7 +51,7 @@ static int compare_paths(const void *left, const void *right)
 	return strverscmp(*(char *const *)left, *(char *const *)right);
 }
 
-enum import_kind { KIND_NONE, KIND_JSON, KIND_NSYS, KIND_PICKLE, KIND_PERFETTO };
+enum import_kind { KIND_NONE, KIND_JSON, KIND_NSYS, KIND_PICKLE, KIND_PERFETTO, KIND_PPROF };
 
 /* By its first bytes. JSON is an object or an array, after white space. */
 static enum import_kind kind_of_bytes(struct json_scan *scan)
@@ -61,6 +62,8 @@ static enum import_kind kind_of_bytes(struct json_scan *scan)
 		return KIND_NSYS;
 	if (pickle_is(scan->at, bytes))
 		return KIND_PICKLE;
+	if (pprof_is(scan->at, bytes))
+		return KIND_PPROF;
 	if (perfetto_is(scan->at, bytes))
 		return KIND_PERFETTO;
 	if (bytes >= 3 && !memcmp(scan->at, "\xef\xbb\xbf", 3))
@@ -92,10 +95,10 @@ bool import_is_trace(const char *path)
    The content decides then. */
 static bool is_trace_name(const char *name)
 {
-	static const char *const endings[] = { ".json",	   ".json.gz",
-					       ".sqlite",  ".pickle",
-					       ".pkl",	   ".perfetto-trace",
-					       ".pftrace", ".perfetto-trace.gz" };
+	static const char *const endings[] = {
+		".json",    ".json.gz",		  ".sqlite", ".pickle", ".pkl",	  ".perfetto-trace",
+		".pftrace", ".perfetto-trace.gz", ".pb",     ".pb.gz",	".pprof", ".prof"
+	};
 	const size_t bytes = strlen(name);
 
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
@@ -193,6 +196,8 @@ static int read_file(struct trace *trace, const char *path, struct kymo_error *d
 		rc = flight_read_pickle(trace, &input, damage, err);
 	else if (kind == KIND_PERFETTO)
 		rc = perfetto_read(trace, &input, damage, err);
+	else if (kind == KIND_PPROF)
+		rc = pprof_read(trace, &input, damage, err);
 	else
 		rc = import_events(trace, &input, damage, err);
 	input_close(&input);

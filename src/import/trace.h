@@ -22,6 +22,8 @@
 	X(MEMORY, "device.memory", true) \
 	X(STEP, "trace.steps", true) \
 	X(COLLECTIVE, "dist.collectives", true) \
+	X(SAMPLE, "python.samples", true) \
+	X(NATIVE_SAMPLE, "native.samples", true) \
 	X(METADATA, "names of processes and threads", false) \
 	X(FLOW, "link; the rows of both ends have it", false) \
 	X(PAIRED, "end of a zone whose begin has the row", false) \
@@ -35,6 +37,8 @@
 	X(UNKNOWN, "skipped: an unknown phase", false) \
 	X(OVERLAP, "skipped: more than 256 overlapping zones of a thread", false) \
 	X(NOT_EVENT, "skipped: not an event", false) \
+	X(NO_FRAME, "skipped: a frame that the file does not name", false) \
+	X(TOO_DEEP, "skipped: more than 4,194,304 different frames of stacks", false) \
 	X(TOO_LONG, "skipped: longer than 64 MB", false) \
 	X(NO_MEMORY, "skipped: no memory", false)
 enum trace_outcome {
@@ -205,6 +209,21 @@ struct trace_group {
 	bool is_world;
 };
 
+/* A frame of a stack, below its caller. */
+struct trace_frame {
+	uint32_t parent; /* its number; 0: none */
+	uint32_t name, line; /* line: the one that ran; 0: unknown */
+	uint32_t module; /* a name; 0: none */
+};
+
+/* A stack of a thread, of a profile. */
+struct trace_sample {
+	int64_t ts_ns; /* the end of the time that it stands for */
+	uint64_t weight_ns;
+	uint32_t node; /* of `frames`: the innermost; 0: none */
+	uint32_t track;
+};
+
 /* A B event of a thread or an async begin that has not ended. Those of one thread or id are a
    stack. */
 struct trace_open {
@@ -276,11 +295,16 @@ struct trace {
 	TRACE_LIST(trace_own_op, own_ops);
 	TRACE_LIST(trace_flight, flights);
 	TRACE_LIST(trace_group, groups);
+	TRACE_LIST(trace_frame, frames); /* entry 0 is not used; callers come first */
+	TRACE_LIST(trace_sample, samples);
 	char *texts; /* copies of raw texts, in blocks that stay where they are */
 	size_t texts_used, texts_room;
 	uint64_t text_bytes, names_full;
 	uint32_t last_category, last_track;
 	bool any_module, any_backward;
+	int64_t begins_ns, ends_ns; /* of a profile, which may be longer than its rows */
+	bool has_span; /* these two are known */
+	bool native_samples; /* the samples are of native code, not of Python */
 	bool begins_at_base; /* the recording begins at base_ns, not at the first event */
 };
 
@@ -342,6 +366,9 @@ void trace_own_text(struct trace *trace, struct trace_own_row *row, const struct
 void trace_own_number(struct trace_own_row *row, const struct json_text *key, int64_t value);
 enum trace_outcome trace_own_add(struct trace *trace, const struct trace_event *event,
 				 enum trace_class class, struct trace_own_row *row);
+
+/* trace_samples.c: false: no memory. */
+bool trace_sample(struct trace *trace, const struct trace_sample *sample);
 
 /* Makes room for one more entry and returns it, zeroed; NULL: no memory. */
 #define TRACE_ADD(list_of) \

@@ -72,6 +72,11 @@ void trace_out_wait(struct trace_out *out, const struct trace_zone *zone, uint32
 /* trace_comm.c */
 int trace_out_collectives(struct trace_out *out);
 
+/* trace_links.c: -ENOMEM, or 0. Call it after the zones. */
+int trace_out_links(struct trace_out *out);
+/* trace_samples.c: -1: no memory. */
+int trace_out_samples(struct trace_out *out);
+
 /* flight/flight_write.c */
 void trace_out_flights(struct trace_out *out);
 

@@ -42,6 +42,8 @@ void trace_end(struct trace *trace)
 	free(trace->own_ops.list);
 	free(trace->flights.list);
 	free(trace->groups.list);
+	free(trace->frames.list);
+	free(trace->samples.list);
 	for (size_t i = 0; i < sizeof(trace->indexes) / sizeof(trace->indexes[0]); i++)
 		intern_fini(&trace->indexes[i]);
 	for (char *block = trace->texts; block;) {

@@ -224,6 +224,10 @@ static void set_span(struct trace_out *out)
 		      trace->steps.list[i].start_ns + (int64_t)trace->steps.list[i].dur_ns);
 	for (size_t i = 0; i < trace->flights.count; i++)
 		widen_flight(&trace->flights.list[i], &first, &last);
+	for (size_t i = 0; i < trace->samples.count; i++)
+		widen(&first, &last, trace->samples.list[i].ts_ns, trace->samples.list[i].ts_ns);
+	if (trace->has_span)
+		widen(&first, &last, trace->begins_ns, trace->ends_ns);
 	if (trace->begins_at_base)
 		widen(&first, &last, 0, 0);
 	if (first > last)
@@ -484,7 +488,7 @@ int trace_write(struct trace *trace, struct recording_writer *writer, struct imp
 	if (trace->steps.count)
 		qsort(trace->steps.list, trace->steps.count, sizeof(*trace->steps.list),
 		      compare_steps);
-	if (trace_out_add_launches(&out) || trace_out_zones(&out)) {
+	if (trace_out_add_launches(&out) || trace_out_zones(&out) || trace_out_links(&out)) {
 		rc = error_set(err, ENOMEM, "no memory for the zones of a trace");
 		goto out;
 	}
@@ -493,6 +497,10 @@ int trace_write(struct trace *trace, struct recording_writer *writer, struct imp
 	write_steps(&out);
 	write_points(&out);
 	trace_write_write_memory(&out);
+	if (trace_out_samples(&out)) {
+		rc = error_set(err, ENOMEM, "no memory for the samples of a trace");
+		goto out;
+	}
 	if (trace_out_collectives(&out)) {
 		rc = error_set(err, ENOMEM, "no memory for the collectives of a trace");
 		goto out;

@@ -106,7 +106,9 @@ static bool misses(void *context, const void *oldest_row)
 int kymo_capture_write(const char *path, const struct kymo_capture *capture, struct kymo_error *err)
 {
 	struct chooser chooser = { .capture = capture };
-	const struct kymo__choice choice = { choose_stream, choose_row, misses, &chooser };
+	const struct kymo__choice choice = {
+		.stream = choose_stream, .row = choose_row, .misses = misses, .context = &chooser
+	};
 
 	if (!capture || capture->bytes < sizeof(*capture))
 		return error_set(err, EINVAL, "a capture needs a selection");

@@ -110,8 +110,9 @@ static uint64_t cost_head;
 static const uint32_t cost_step;
 static struct kymo__full_lane cost_lane; /* no stream: kymo__turn() starts over at its first row */
 static struct schema_torch_row cost_torch[COST_TORCH_ROWS];
-static struct kymo_stream_live cost_live;
-static struct kymo__stream cost_stream;
+static struct schema_torch_op_row cost_ops[COST_TORCH_ROWS];
+static struct kymo_stream_live cost_live, cost_op_live;
+static struct kymo__stream cost_stream, cost_op_stream;
 
 struct kymo__lane *kymo__cost_lane_begin(void)
 {
@@ -129,6 +130,10 @@ struct kymo__lane *kymo__cost_lane_begin(void)
 	cost_stream.limit = (char *)(cost_torch + COST_TORCH_ROWS);
 	cost_stream.live = &cost_live;
 	cost_lane.streams[SCHEMA_TORCH] = &cost_stream;
+	cost_op_stream.next = (char *)cost_ops;
+	cost_op_stream.limit = (char *)(cost_ops + COST_TORCH_ROWS);
+	cost_op_stream.live = &cost_op_live;
+	cost_lane.streams[SCHEMA_TORCH_OPS] = &cost_op_stream;
 	kymo__lane = &cost_lane.hot;
 	return before;
 }

@@ -156,6 +156,15 @@ static uint64_t choose_among(struct snapshot_file *writer, const struct work *wo
 	return chosen;
 }
 
+static bool wants_segment(struct work *work, const struct stream_image_run *run)
+{
+	const struct kymo__choice *choice = work->choice;
+
+	return !choice->segment || !run->rows ||
+	       !stream_image_rows(&work->stream, run->first_row + run->rows - 1, 1, work->bytes) ||
+	       choice->segment(choice->context, work->bytes);
+}
+
 /* The same for a run of rows, which are in memory or must be read. */
 static uint64_t choose_rows(struct snapshot_file *writer, struct work *work,
 			    const struct stream_image_run *run)
@@ -163,6 +172,8 @@ static uint64_t choose_rows(struct snapshot_file *writer, struct work *work,
 	const uint64_t most = sizeof(work->bytes) / work->stream.head.row_bytes;
 	uint64_t chosen = 0;
 
+	if (!wants_segment(work, run))
+		return 0;
 	if (run->memory)
 		return choose_among(writer, work, run->memory, run->rows);
 	for (uint64_t done = 0, got; done < run->rows; done += got) {
@@ -206,7 +217,8 @@ static void write_chosen(struct snapshot_file *writer, struct work *work)
 	kymo__snapshot_file_end(writer);
 	copy->live.head = missed + chosen;
 	copy->live.floor = missed;
-	memset(&copy->open, 0, sizeof(copy->open));
+	if (!work->choice->keeps_open)
+		memset(&copy->open, 0, sizeof(copy->open));
 	write_head(writer, work);
 }
 
@@ -486,6 +498,12 @@ int kymo__snapshot_write(const char *run_dir, const char *const *processes, cons
 			 struct kymo_error *err)
 {
 	return snapshot_write_snapshot(run_dir, processes, NULL, path, err);
+}
+
+int kymo__snapshot_write_chosen(const char *run_dir, const struct kymo__choice *choice,
+				const char *path, struct kymo_error *err)
+{
+	return snapshot_write_snapshot(run_dir, NULL, choice, path, err);
 }
 
 static int write_own(const char *path, const struct kymo__choice *choice, struct kymo_error *err)

@@ -15,9 +15,13 @@ struct kymo__choice {
 	/* Called for each row, oldest first: first for all rows with writes false, then again with
 	   writes true. The second answer counts. */
 	bool (*row)(void *context, const void *row, bool writes);
+	/* Called before the rows of a segment, with its last row. False: none of them is wanted,
+	   and they are not read. NULL: all are shown to row(). */
+	bool (*segment)(void *context, const void *last_row);
 	/* True if the oldest row kept began after the selected start, so that rows are missing. */
 	bool (*misses)(void *context, const void *oldest_row);
 	void *context;
+	bool keeps_open; /* the zones that are open now belong to the selection */
 };
 
 /*
@@ -28,6 +32,9 @@ struct kymo__choice {
  */
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err);
+/* The same, of the selected rows of all processes. Without totals, which cover all rows. */
+int kymo__snapshot_write_chosen(const char *run_dir, const struct kymo__choice *choice,
+				const char *path, struct kymo_error *err);
 /* Writes the selected rows of this process. Without totals, which cover all rows. */
 int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
 			  struct kymo_error *err);

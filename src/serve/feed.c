@@ -240,10 +240,12 @@ static int take_zone(const struct look *look, const struct kymo_zone_row *zone)
 static int take_chunk(const struct look *look, const struct store_stream *stream,
 		      const struct store_chunk *chunk, uint64_t *next_row)
 {
-	static _Thread_local struct kymo_zone_row rows[ROWS_AT_ONCE];
+	struct kymo_zone_row *rows = malloc(ROWS_AT_ONCE * sizeof(*rows));
 	uint64_t at = *next_row > chunk->first_row ? *next_row - chunk->first_row : 0;
 	int rc = 0;
 
+	if (!rows)
+		return -ENOMEM;
 	if (chunk->first_row > *next_row)
 		look->feed->zones_overwritten += chunk->first_row - *next_row;
 	while (at < chunk->rows && !rc) {
@@ -258,6 +260,7 @@ static int take_chunk(const struct look *look, const struct store_stream *stream
 	}
 	if (chunk->first_row + at > *next_row)
 		*next_row = chunk->first_row + at;
+	free(rows);
 	return rc;
 }
 

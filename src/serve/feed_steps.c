@@ -20,16 +20,21 @@ struct feed_steps_part {
 static int feed_steps_chunk(struct step_map *map, struct feed_steps *of,
 			    const struct store_chunk *chunk)
 {
-	static _Thread_local struct schema_step_row rows[ROWS_AT_ONCE];
+	struct schema_step_row *rows = malloc(ROWS_AT_ONCE * sizeof(*rows));
 	const struct store_clock *clock = &of->process->clock;
 	uint64_t at = of->next_row > chunk->first_row ? of->next_row - chunk->first_row : 0;
 	uint64_t got = 1;
 	int rc = 0;
 
+	if (!rows)
+		return -ENOMEM;
 	for (; at < chunk->rows && got && !rc; at += got) {
 		uint64_t wanted = chunk->rows - at < ROWS_AT_ONCE ? chunk->rows - at : ROWS_AT_ONCE;
 
 		got = store_read_rows(of->stream, chunk, at, wanted, rows);
+		if (got && !map->rank_count)
+			rc = step_map_expect(map, of->process->rank, rows[0].step,
+					     of->stream->kept);
 		for (uint64_t i = 0; i < got && !rc; i++)
 			rc = step_map_add(map, of->process->rank, rows[i].step,
 					  store_clock_ns(clock, rows[i].start_ticks),
@@ -37,6 +42,7 @@ static int feed_steps_chunk(struct step_map *map, struct feed_steps *of,
 	}
 	if (chunk->first_row + at > of->next_row)
 		of->next_row = chunk->first_row + at;
+	free(rows);
 	return rc;
 }
 

@@ -9,9 +9,12 @@ static void *preload_prepare(void *context)
 	struct target *target = targets_find(&serve->targets, NULL);
 	struct kymo_error err = { 0 };
 
-	children_prepare();
+	/* The steps of all ranks of a job keep every core busy: what runs SQL starts after them. */
+	if (!target || target->entry.kind != STORE_JOB)
+		children_prepare();
 	/* Errors are ignored: the request itself will report them. */
 	if (target && target->named && !target_look(target, 0, NULL, &err)) {
+		children_prepare();
 		target_look_devices(target, true);
 		workers_yield();
 		run_prepare(target);

@@ -18,10 +18,12 @@
 #include "base/grow.h"
 #include "store/alive.h"
 #include "store/job.h"
+#include "store/parallel.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
 #define LOOK_AT 256 /* names read in a directory to detect a recording without a file `run` */
+#define RUNS_AT_ONCE 256 /* recordings of a job that are looked at together */
 
 /* ---- names and sizes --------------------------------------------------------------------- */
 
@@ -241,27 +243,62 @@ static void discover_add_to_job(struct store_entry *job, const struct store_entr
 	job->live_runs += run->state == STORE_LIVE;
 }
 
-/* Its recordings as one entry. */
+struct discover_runs {
+	char (*paths)[KYMO_PATH_BYTES];
+	struct store_entry *runs;
+	size_t count;
+};
+
+static void discover_look_at_run(size_t i, void *context)
+{
+	const struct discover_runs *all = context;
+
+	if (discover_inspect(all->paths[i], true, &all->runs[i]))
+		all->runs[i].kind = STORE_NONE;
+}
+
+static void discover_take_runs(struct discover_runs *all, struct store_entry *job)
+{
+	parallel_each(all->count, discover_look_at_run, all);
+	for (size_t i = 0; i < all->count; i++)
+		if (all->runs[i].kind == STORE_DIRECTORY)
+			discover_add_to_job(job, &all->runs[i]);
+	all->count = 0;
+}
+
+static bool discover_name_run(const struct store_entry *job, const struct dirent *name,
+			      char out[KYMO_PATH_BYTES])
+{
+	char path[KYMO_PATH_BYTES + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", job->path, name->d_name);
+	if (name->d_name[0] == '.' || strlen(path) >= KYMO_PATH_BYTES ||
+	    (name->d_type != DT_DIR && name->d_type != DT_UNKNOWN))
+		return false;
+	strcpy(out, path);
+	return true;
+}
+
+/* Its recordings as one entry; some are looked at together. */
 static void discover_look_at_job(struct store_entry *entry)
 {
 	DIR *dir = opendir(entry->path);
-	struct store_entry *run = malloc(sizeof(*run));
+	struct discover_runs all = { .paths = calloc(RUNS_AT_ONCE, sizeof(*all.paths)),
+				     .runs = calloc(RUNS_AT_ONCE, sizeof(*all.runs)) };
 	struct dirent *name;
 
 	entry->state = STORE_ENDED;
-	while (dir && run && (name = readdir(dir))) {
-		char inner[KYMO_PATH_BYTES + 256];
-
-		if (name->d_name[0] == '.' ||
-		    (name->d_type != DT_DIR && name->d_type != DT_UNKNOWN))
-			continue;
-		snprintf(inner, sizeof(inner), "%s/%s", entry->path, name->d_name);
-		if (!discover_inspect(inner, true, run) && run->kind == STORE_DIRECTORY)
-			discover_add_to_job(entry, run);
+	while (dir && all.paths && all.runs && (name = readdir(dir))) {
+		all.count += discover_name_run(entry, name, all.paths[all.count]);
+		if (all.count == RUNS_AT_ONCE)
+			discover_take_runs(&all, entry);
 	}
+	if (all.count)
+		discover_take_runs(&all, entry);
 	if (entry->state == STORE_LIVE)
 		entry->ended_unix_ns = 0;
-	free(run);
+	free(all.paths);
+	free(all.runs);
 	if (dir)
 		closedir(dir);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "store/clocks/clock_bounds.h"
 #include "store/clocks/clock_calls.h"
 #include "store/clocks/clock_fit.h"
 #include "store/recording_inside.h"
@@ -85,8 +86,9 @@ struct alignment {
 	size_t *shared_of; /* by domain: calls that others take part in, too */
 	size_t *known_of; /* and those whose collective has an aligned host */
 	bool *done;
-	bool again; /* the second round */
-	uint32_t domains;
+	size_t *events_of; /* by domain: collectives of its last fit */
+	int64_t *slack_of; /* by domain */
+	uint32_t domains, reference; /* UINT32_MAX: none shares a collective */
 	struct clock_fit_event *events; /* room for those of one domain */
 };
 
@@ -123,9 +125,11 @@ static bool alignment_make_room(struct alignment *a)
 	a->shared_of = calloc(a->domains, sizeof(*a->shared_of));
 	a->known_of = calloc(a->domains, sizeof(*a->known_of));
 	a->done = calloc(a->domains, sizeof(*a->done));
+	a->events_of = calloc(a->domains, sizeof(*a->events_of));
+	a->slack_of = calloc(a->domains, sizeof(*a->slack_of));
 	a->events = calloc(calls->count + 1, sizeof(*a->events));
 	return a->meetings && a->meeting_of && a->first_of && a->calls_of && a->fits &&
-	       a->shared_of && a->known_of && a->done && a->events;
+	       a->shared_of && a->known_of && a->done && a->events_of && a->slack_of && a->events;
 }
 
 static void find_meetings(struct alignment *a)
@@ -256,9 +260,10 @@ static int32_t host_clocks_rank_of(const struct recording *recording, uint32_t d
 	return -1;
 }
 
-static void refuse(struct alignment *a, uint32_t domain, size_t events)
+static void refuse(struct alignment *a, uint32_t domain)
 {
 	struct store_host_clock *clock = host_clocks_add(a->recording, domain, STORE_ALIGN_REFUSED);
+	const size_t events = a->events_of[domain];
 
 	if (!clock)
 		return;
@@ -316,30 +321,19 @@ static void add_pieces(struct alignment *a, uint32_t domain)
 
 static void align_domain(struct alignment *a, uint32_t domain)
 {
-	size_t count = host_clocks_take_events(a, domain);
-	bool imported = domain_is_imported(a->recording, domain);
-
+	a->events_of[domain] = host_clocks_take_events(a, domain);
 	a->done[domain] = true;
-	if (!clock_fit(a->events, count, imported ? SLACK_IMPORTED_NS : SLACK_NS,
-		       &a->fits[domain])) {
-		if (a->again)
-			refuse(a, domain, count);
-		return;
-	}
-	if (a->again)
-		add_pieces(a, domain);
-	host_clocks_spread(a, domain);
+	if (clock_fit(a->events, a->events_of[domain], a->slack_of[domain], &a->fits[domain]))
+		host_clocks_spread(a, domain);
 }
 
 /* From one domain to all that share collectives with it, directly or through others. */
 static void align_round(struct alignment *a)
 {
-	uint32_t domain = next_domain(a, a->shared_of);
+	uint32_t domain = a->reference;
 
 	if (domain == UINT32_MAX)
 		return;
-	if (a->again)
-		host_clocks_add(a->recording, domain, STORE_ALIGN_SAME);
 	host_clocks_spread(a, domain);
 	while ((domain = next_domain(a, a->known_of)) != UINT32_MAX)
 		align_domain(a, domain);
@@ -364,20 +358,50 @@ static void begin_second_round(struct alignment *a)
 	memset(a->fits, 0, a->domains * sizeof(*a->fits));
 	memset(a->done, 0, a->domains * sizeof(*a->done));
 	memset(a->known_of, 0, a->domains * sizeof(*a->known_of));
-	a->again = true;
+}
+
+static void narrow(struct alignment *a)
+{
+	const struct clock_bounds bounds = { .calls = &a->calls,
+					     .meeting_of = a->meeting_of,
+					     .meeting_count = a->meeting_count,
+					     .first_of = a->first_of,
+					     .calls_of = a->calls_of,
+					     .domains = a->domains,
+					     .reference = a->reference,
+					     .slack_ns = a->slack_of,
+					     .fits = a->fits };
+
+	if (a->reference != UINT32_MAX)
+		clock_bounds_apply(&bounds);
+}
+
+static void add_result(struct alignment *a, uint32_t domain)
+{
+	if (!a->done[domain])
+		host_clocks_add(a->recording, domain,
+				a->domains == 1 ? STORE_ALIGN_SAME : STORE_ALIGN_NONE);
+	else if (domain == a->reference)
+		host_clocks_add(a->recording, domain, STORE_ALIGN_SAME);
+	else if (a->fits[domain].count)
+		add_pieces(a, domain);
+	else
+		refuse(a, domain);
 }
 
 static void align_all(struct alignment *a)
 {
 	for (size_t i = 0; i < a->meeting_count; i++)
 		a->meetings[i].all_last_ns = CLOCK_FIT_UNKNOWN;
+	for (uint32_t d = 0; d < a->domains; d++)
+		a->slack_of[d] = domain_is_imported(a->recording, d) ? SLACK_IMPORTED_NS : SLACK_NS;
+	a->reference = next_domain(a, a->shared_of);
 	align_round(a);
 	begin_second_round(a);
 	align_round(a);
+	narrow(a);
 	for (uint32_t d = 0; d < a->domains; d++)
-		if (!a->done[d])
-			host_clocks_add(a->recording, d,
-					a->domains == 1 ? STORE_ALIGN_SAME : STORE_ALIGN_NONE);
+		add_result(a, d);
 }
 
 /* ---- moving times --------------------------------------------------------------------------- */
@@ -493,5 +517,7 @@ void host_clocks_align(struct recording *recording)
 	free(a.shared_of);
 	free(a.known_of);
 	free(a.done);
+	free(a.events_of);
+	free(a.slack_of);
 	free(a.events);
 }

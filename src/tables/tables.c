@@ -254,6 +254,54 @@ int tables_open_recording(struct recording *recording, const struct tables_optio
 	return tables_begin(recording->path, recording, options, out, err);
 }
 
+/* Views exist for the tables of the first look only. */
+static bool same_tables(const struct table_shape_set *before, const struct table_shape_set *now)
+{
+	if (before->count != now->count)
+		return false;
+	for (size_t i = 0; i < now->count; i++)
+		if (strcmp(before->shapes[i].table, now->shapes[i].table) ||
+		    before->shapes[i].declared_count != now->shapes[i].declared_count)
+			return false;
+	return true;
+}
+
+/* What was derived from the recording. */
+static void forget_recording(struct tables *tables)
+{
+	dictionary_fini(tables);
+	stack_nodes_fini(tables);
+	critical_fini(tables);
+	table_shape_set_fini(&tables->shapes);
+	store_close(tables->recording);
+}
+
+int tables_refresh(struct tables *tables, struct kymo_error *err)
+{
+	struct table_shape_set shapes = { 0 };
+	struct recording *recording = NULL;
+	int rc;
+
+	if (!tables->recording)
+		return error_set(err, EINVAL, "%s does not change", tables->path);
+	rc = store_open(tables->path, &recording, err);
+	if (rc)
+		return rc;
+	if (table_shape_set_init(&shapes, recording))
+		rc = error_set(err, ENOMEM, "no memory for the tables of %s", tables->path);
+	else if (!same_tables(&tables->shapes, &shapes))
+		rc = error_set(err, ESTALE, "%s has new tables", tables->path);
+	if (rc) {
+		table_shape_set_fini(&shapes);
+		store_close(recording);
+		return rc;
+	}
+	forget_recording(tables);
+	tables->recording = recording;
+	tables->shapes = shapes;
+	return 0;
+}
+
 void tables_close(struct tables *tables)
 {
 	if (!tables)
@@ -262,11 +310,7 @@ void tables_close(struct tables *tables)
 	if (tables->database)
 		duck.close(&tables->database);
 	/* After the database, whose vectors may refer to these. */
-	dictionary_fini(tables);
-	stack_nodes_fini(tables);
-	critical_fini(tables);
-	table_shape_set_fini(&tables->shapes);
-	store_close(tables->recording);
+	forget_recording(tables);
 	pthread_mutex_destroy(&tables->dictionary_lock);
 	pthread_mutex_destroy(&tables->progress_lock);
 	free(tables);

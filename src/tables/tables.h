@@ -45,6 +45,11 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 int tables_open_recording(struct recording *recording, const struct tables_options *options,
 			  struct tables **out, struct kymo_error *err);
 void tables_close(struct tables *tables);
+/* Takes the present state of a recording that goes on, for a session that asks the same again and
+   again: DuckDB and the views stay. No result may be open. -ESTALE: the program has new tables;
+   -EINVAL: a packed file; any other error leaves the session as it was. After -ESTALE open a new
+   one. */
+int tables_refresh(struct tables *tables, struct kymo_error *err);
 /* The time limit of later queries; 0: none. */
 void tables_limit_time(struct tables *tables, uint32_t timeout_ms);
 /* The opened store, for callers that need no SQL; NULL for a packed file and a job of a lake. */

@@ -14,7 +14,7 @@ def test_everything_that_commands_rely_on_is_looked_at(kymo):
     result = kymo("doctor", "-f", "json")
     findings = {row["name"]: row for row in json.loads(result.out)}
     assert list(findings) == ["memory", "disk", "clock", "sql", "python", "torch", "stacks", "native", "perf", "viewer",
-                              "pressure", "gpu", "opencl", "itt"]
+                              "pressure", "gpu", "opencl", "itt", "nvtx", "cupti", "jax", "vaccel", "tracy", "nrt", "probing"]
     assert {row["state"] for row in findings.values()} <= STATES
     assert findings["sql"]["state"] == "works" and findings["sql"]["found"].startswith("DuckDB v1.")
     assert (result.status, result.err) == (0, "")
@@ -50,7 +50,7 @@ def offered(kymo, *words):
 def test_commands_options_values_and_targets_are_offered(kymo):
     assert offered(kymo, "ba") == ["backtrace"]
     assert offered(kymo, "help", "q") == ["query"]
-    assert offered(kymo, "run", "--torch-") == ["--torch-modules", "--torch-every"]
+    assert offered(kymo, "run", "--torch-") == ["--torch-modules", "--torch-every", "--torch-ops"]
     assert offered(kymo, "run", "--keep", "") == ["all", "flight"]
     assert offered(kymo, "ls", "-f", "j") == ["json"]
     assert offered(kymo, "query", "la") == ["latest"]
@@ -83,3 +83,23 @@ def test_bash_completes_as_a_person_types():
 def test_no_shell_is_a_sentence(kymo):
     result = kymo("completion", "tcsh")
     assert (result.status, result.err) == (2, "kymo completion: expected one shell: bash, zsh or fish\n")
+
+
+def doors(kymo, **env):
+    result = kymo("doctor", "-f", "json", env=env)
+    return {row["name"]: (row["state"], row["found"], row["mend"]) for row in json.loads(result.out)}
+
+
+def test_each_door_is_named_with_the_reason_why_it_is_closed(kymo, tmp_path):
+    here = doors(kymo, LD_LIBRARY_PATH="")
+    assert here["itt"] == here["nvtx"] == ("works", "set by kymo run", "")
+    assert here["vaccel"][0] == here["tracy"][0] == here["probing"][0] == "works"
+    theirs = doors(kymo, NVTX_INJECTION64_PATH="/their/tool.so", INTEL_LIBITTNOTIFY64="/their/collector.so")
+    assert theirs["nvtx"] == ("absent", "NVTX_INJECTION64_PATH is set to another tool: /their/tool.so", "unset NVTX_INJECTION64_PATH")
+    assert theirs["itt"] == ("absent", "INTEL_LIBITTNOTIFY64 is set to another tool: /their/collector.so", "unset INTEL_LIBITTNOTIFY64")
+
+
+def test_the_neuron_runtime_is_found_where_the_loader_looks(kymo, tmp_path):
+    (tmp_path / "libnrt.so.1").write_text("")
+    assert doors(kymo, LD_LIBRARY_PATH=f"/nowhere:{tmp_path}")["nrt"][:2] == (
+        "works", "libnrt.so.1; calls are recorded by kymo run --device")

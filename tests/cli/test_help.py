@@ -5,8 +5,8 @@ import pytest
 
 from conftest import ROOT
 
-COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top", "snapshot",
-            "lake", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
+COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top",
+            "snapshot", "trigger", "lake", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
@@ -107,6 +107,8 @@ def test_version(kymo, arguments):
 
 
 WRONG = [
+    (["run", "--torch-ops=0", "--", "true"], 'kymo run: --torch-ops takes all or a number of steps, not "0"'),
+    (["run", "--peak-flops", "many", "--", "true"], 'kymo run: --peak-flops takes FLOP/s, such as 312e12, or measure, not "many"'),
     (["qeury"], "kymo: unknown command qeury; did you mean query?"),
     (["snap"], "kymo: unknown command snap; did you mean snapshot?"),
     (["zzzzzz"], "kymo: unknown command zzzzzz; kymo help lists the commands"),

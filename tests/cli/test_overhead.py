@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from conftest import PROGS
+from conftest import KYMO, PROGS
 from probe_tools import rows
 
 
@@ -59,3 +59,17 @@ def test_what_an_adapter_measured_is_the_cost_of_its_zones(kymo):
     control.write_bytes(page)
     got, = rows(kymo, path, "FROM kymo.overhead")
     assert 100 < got["cost_ns_per_event"] < 2000 and got["total_ns"] > 0
+
+
+def thread_local_bytes(file):
+    """The size of the segment that each thread of a program gets as a copy of its own (PT_TLS)."""
+    image = file.read_bytes()
+    at, = struct.unpack_from("<Q", image, 32)
+    size, count = struct.unpack_from("<HH", image, 54)
+    parts = [struct.unpack_from("<IIQQQQQQ", image, at + i * size) for i in range(count)]
+    return sum(part[6] for part in parts if part[0] == 7)
+
+
+def test_a_thread_of_kymo_clears_little_memory():
+    # libc clears it at the start of each thread, that of a command that only prints its version too.
+    assert thread_local_bytes(KYMO) < 16384

@@ -4,6 +4,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -226,6 +227,8 @@ WRONG = {
     ("--budget", "1K", "--", "true"): 'kymo run: --budget: "1K" is too small; the minimum is 1M\n',
     ("--preload", "--", "true"): "kymo run: unknown option --preload; kymo help run lists the options\n",
     ("--watch", "loss", "--", "true"): 'kymo run: --watch takes NAME@FUNCTION, such as loss@train_step, not "loss"\n',
+    ("--torch-ops=some", "--", "true"): "kymo run: --torch-ops takes all or a number of steps, not \"some\"\n",
+    ("--peak-flops", "-1", "--", "true"): "kymo run: --peak-flops takes FLOP/s, such as 312e12, or measure, not \"-1\"\n",
     ("--torch-every", "0", "--", "true"): "kymo run: --torch-every needs a number of steps, at least 1, not 0\n",
     ("--kep", "all", "--", "true"): "kymo run: unknown option --kep; did you mean --keep?\n",
     ("-o",): "kymo run: --output needs a value: DIR\n",
@@ -417,6 +420,21 @@ def test_the_first_line_says_how_it_ended_and_where_it_is(place):
     done = place.run("--no-summary", "-o", "there", "--", prog("run_end"), "exit")
     assert done.stdout == b"inside\n"
     assert re.fullmatch(r"kymo: \S*run_end exit ended with 8 after [0-9.]+ m?s; recording there\n", done.stderr.decode())
+
+
+def test_the_first_screen_fits_80_columns_also_with_a_long_path(place):
+    """The path is on a line of its own, whole, so that it can be copied; all other lines fit."""
+    there = place.path / ("a_long_directory_name_" * 3) / "recording"
+    there.parent.mkdir()
+    script = there.parent / "a_script_with_a_rather_long_name.py"
+    script.write_text("import os, signal, time\n"
+                      "def a_function_with_a_rather_long_name():\n    time.sleep(0.4)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+                      "a_function_with_a_rather_long_name()\n")
+    done = place.run("-o", there, "--", sys.executable, script)
+    lines = done.stderr.decode().splitlines()
+    assert re.fullmatch(r"kymo: \S+ was killed by SIGKILL after [0-9.]+ m?s; recording", lines[0]), lines
+    assert lines[1] == f"  {there}"
+    assert len(lines) <= 24 and max(len(line) for line in lines[:1] + lines[2:]) <= 80, done.stderr.decode()
 
 
 def test_a_signal_is_named(place):

@@ -334,3 +334,22 @@ def test_what_a_hung_program_waited_for_outlives_its_death(kymo, tmp_path, how, 
         assert re.search(said, first["sentence"]), first["sentence"]
     else:
         assert "no progress" not in first["sentence"]
+
+
+SHARE = re.compile(r"([\d,.]+) % of the run")
+
+
+@pytest.mark.parametrize("region", ["work", "queue lock", "gc collect"])
+def test_six_threads_in_a_region_are_at_most_all_of_the_run(kymo, python, region):
+    # Their times add up to about 500 % of the run: time of threads, of which the run has one part only.
+    code = (f"import kymo, threading, time\ndef work():\n    with kymo.region({region!r}):\n        time.sleep(0.6)\n"
+            "threads = [threading.Thread(target=work) for _ in range(6)]\n"
+            "[one.start() for one in threads]; [one.join() for one in threads]\n")
+    (kymo.cwd / "program.py").write_text(code)
+    done = kymo("run", "-o", "rec", "--", python, "program.py", env={"KYMO_QUIET": "0", "KYMO_GC": "off"})
+    assert done.status == 0
+    got = json.loads(kymo("query", "-f", "json", "rec", "SELECT self_ns, duration_ns FROM trace.regions, kymo.runs").out)
+    assert got[0]["self_ns"] > 1.5 * got[0]["duration_ns"]
+    texts = [done.err, kymo("report", "rec").out, *(json.dumps(one) for one in report(kymo)["verdicts"])]
+    shares = [float(share.replace(",", "")) for text in texts for share in SHARE.findall(text)]
+    assert shares and max(shares) <= 100

@@ -1,11 +1,11 @@
 """libkymo_itt.so: programs that are marked with the ITT API, recorded by `kymo run` without a change."""
 import importlib.util
-import json
 import subprocess
 import sys
 
 import pytest
-from programs import BUILD, HERE, KYMO, Home, said
+from marked_home import Marked
+from programs import BUILD, HERE, said
 
 VARIABLE = "INTEL_LIBITTNOTIFY64"
 
@@ -17,27 +17,9 @@ def checks(tmp_path_factory):
     return out
 
 
-class Marked(Home):
-    """`kymo run` of a program, and its recording."""
-
-    def __init__(self, path):
-        super().__init__(path)
-        self.file = path / "recording"
-        self.env.pop(VARIABLE, None)
-
-    def record(self, *command, status=0, options=(), **env):
-        done = subprocess.run([str(word) for word in (KYMO, "run", "-o", self.file, *options, "--", *command)], timeout=120,
-                              env={**self.env, **env}, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout
-
-    def rows(self, sql):
-        return json.loads(said([KYMO, "query", "-f", "json", self.file, sql], env=self.env))
-
-
 @pytest.fixture
 def home(tmp_path):
-    return Marked(tmp_path)
+    return Marked(tmp_path, VARIABLE)
 
 
 @pytest.mark.parametrize("more", [{}, {"KYMO_OPENCV": "on"}], ids=["plain", "with OpenCV"])

@@ -53,10 +53,10 @@ class Place:
         assert report["problems"] == []
         return {one["name"]: one for one in report["verdicts"]}
 
-    def torchrun(self, ranks, kind, name, **more):
+    def torchrun(self, ranks, kind, name, program="train.py", **more):
         """One `kymo run` of torchrun with so many ranks."""
         return self.kymo("run", "-q", "-o", name, "--", sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", ranks,
-                         "--master-port", free_port(), PROGS / "train.py", kind, **more)
+                         "--master-port", free_port(), PROGS / program, kind, **more)
 
     def ranks_in_background(self, count, kind, directory="jobs/", prefix=lambda rank: (), more=()):
         """A `kymo run` for each rank, as srun starts them."""

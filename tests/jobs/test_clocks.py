@@ -18,18 +18,24 @@ ERRORS = """
 
 
 def test_offsets_and_drifts_come_back_within_the_stated_error(place):
-    """Offsets of up to 5 s, drifts of up to 200 ppm; one job has a rank that is always late."""
-    rows = []
-    for seed, more in enumerate(["ranks=64", "ranks=64 per_host=8", "ranks=48 steps=400", "ranks=16 late=3:40000"]):
+    """Offsets of up to 5 s, drifts of up to 200 ppm. Few collectives, many (a clock drifts by 2 ms meanwhile), several ranks a host,
+    a rank that is always late."""
+    rows, usual = [], []
+    jobs = ["ranks=64", "ranks=64 per_host=8", "ranks=48 steps=400", "ranks=16 late=3:40000", "ranks=32 steps=1000",
+            "ranks=100 per_host=2 steps=300", "ranks=4 steps=2000", "ranks=24 steps=40", "ranks=8 noise_us=3000 latency_us=100"]
+    for seed, more in enumerate(jobs):
         job = make_job(place, f"made{seed}", f"clocks=1 seed={seed} {more}")
         rows += place.ask(job, ERRORS)
+        usual = usual if "steps=40" in more or "latency" in more else list(rows)
         assert place.ask(job, "FROM kymo.problems") == []
     outside = [row for row in rows if row["worst"] > row["stated"]]
     assert len(outside) <= len(rows) // 100, outside
     stated = sorted(row["stated"] for row in rows)
     print(f"{len(rows)} ranks: stated error {stated[len(rows) // 2]} ns at the median, {stated[-1]} ns at most; "
           f"largest error {max(row['worst'] for row in rows)} ns; {len(outside)} outside")
-    assert max(row["worst"] for row in rows) <= 50_000 and stated[len(rows) // 2] <= 50_000
+    # Few or slow collectives give a larger error, which is stated.
+    assert max(row["worst"] for row in usual) <= 50_000 and stated[len(rows) // 2] <= 50_000
+    assert len(rows) > 350
 
 
 def test_a_step_makes_a_second_piece(place):

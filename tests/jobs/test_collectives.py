@@ -1,5 +1,6 @@
 """Collectives of a real job, who is late at them, and who is absent."""
 import importlib.util
+import os
 import re
 
 import pytest
@@ -17,10 +18,10 @@ def runs(tmp_path_factory):
     """A recording of torchrun for each kind, made once."""
     made = {}
 
-    def run(kind, ranks=2, again=""):
+    def run(kind, ranks=2, again="", program="train.py"):
         if (kind, ranks, again) not in made:
             place = Place(tmp_path_factory.mktemp(f"{kind}{ranks}{again}"))
-            place.done = place.torchrun(ranks, kind, "rec")
+            place.done = place.torchrun(ranks, kind, "rec", program)
             made[kind, ranks, again] = place
         return made[kind, ranks, again]
 
@@ -87,3 +88,49 @@ def test_a_killed_rank_is_the_absent_one(runs):
     assert states[1]["state"] in ("lost", "killed"), states
     sentence = place.verdicts("rec")["absent"]["sentence"]
     assert re.match(r"Rank 1 \((lost|killed)\) is absent: the other ranks wait for it in all_reduce for .*\.", sentence), sentence
+
+
+def test_a_rank_that_reduces_another_size_is_named_with_both_sizes(runs):
+    """gloo ends such a job, or hangs."""
+    verdicts = runs("size").verdicts("rec")
+    assert verdicts["desync"]["sentence"] == \
+        "Ranks disagree at collective 13: rank 1 calls all_reduce of 512 bytes, 1 other of 1,024."
+    assert list(verdicts)[0] == "desync", list(verdicts)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two cores are needed")
+def test_a_rank_whose_core_is_busy_is_late_where_it_computes(runs):
+    for again in range(TIMES):  # other programs may take the other core as well
+        place = runs("busy", again=str(again))
+        verdicts = place.verdicts("rec")
+        if verdicts.get("rank", {}).get("sentence", "").startswith("Rank 1 is late: "):
+            assert verdicts["rank"]["where"]["function"] == "compute", verdicts["rank"]
+            return
+    raise AssertionError(place.ask("rec", "FROM dist.late"))
+
+
+def test_a_stage_that_receives_late_is_not_the_late_rank(runs):
+    """Rank 3 comes last in its group because rank 2 sends late: the wait in recv is not its own lateness."""
+    place = runs("pipeline", 4, program="pipeline.py")
+    late = place.ask("rec", "SELECT rank, times_last, cost_ns, regexp_extract(place, '^\\w+') AS function FROM dist.late")
+    assert (late[0]["rank"], late[0]["function"]) == (2, "fetch_shard") and late[0]["cost_ns"] > 20 * 60_000_000, late
+    verdict = place.verdicts("rec")["rank"]
+    assert verdict["sentence"].startswith("Rank 2 is late: ") and verdict["where"]["function"] == "fetch_shard", verdict
+    rows = place.ask("rec", "SELECT op, p2p, count(*)::INT AS n, count(DISTINCT group_name)::INT AS groups FROM dist.collectives "
+                            "GROUP BY ALL ORDER BY op")
+    assert [(row["op"], row["n"]) for row in rows] == [("all_reduce", 100), ("recv", 50), ("send", 50)], rows
+    assert rows[0]["groups"] == 2
+
+
+def test_sharded_parameters_are_gathered_and_scattered_once_each(runs):
+    """FSDP: methods of gloo's backend call each other, _allgather_base() for example allgather(). Only the outermost is a call."""
+    place = runs("fsdp", program="fsdp.py")
+    assert place.done.returncode == 0, place.done.stderr
+    rows = place.ask("rec", "SELECT op, rank, count(*)::INT AS n, count(end_ns)::INT AS ended, count(DISTINCT seq)::INT AS seqs "
+                            "FROM dist.collectives GROUP BY ALL ORDER BY op, rank")
+    assert [row["op"] for row in rows] == ["all_gather"] * 2 + ["reduce_scatter"] * 2, rows
+    assert all(row["n"] == row["ended"] == row["seqs"] for row in rows), rows
+    assert rows[2]["n"] == 15 * 2 and rows[0]["n"] == rows[1]["n"] > 15 * 2, rows  # 15 steps of two layers
+    verdicts = place.verdicts("rec")
+    assert "desync" not in verdicts, verdicts["desync"]
+    assert verdicts["rank"]["sentence"].startswith("Rank 1 is late: ") and verdicts["rank"]["where"]["function"] == "load_batch"

@@ -141,6 +141,27 @@ def test_a_job_is_one_line_of_ls_and_one_recording_for_all_others(job):
         == [{"rank": rank, "known": True, "n": 1000} for rank in range(3)]
 
 
+@pytest.mark.parametrize("name, env, expected", [
+    ("mpich", {"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "PMI_JOBID": "kvs_77"}, (3, 8, 1)),
+    ("pmix", {"PMIX_RANK": "5", "PMIX_SIZE": "6", "PMIX_LOCAL_RANK": "0", "PMIX_NAMESPACE": "prterun-a@1"}, (5, 6, 0)),
+    ("open mpi", {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "2",
+                  "PMIX_RANK": "2", "PMIX_NAMESPACE": "9"}, (2, 4, 2)),
+    ("srun --mpi=pmi2", {"SLURM_PROCID": "6", "SLURM_NTASKS": "16", "SLURM_LOCALID": "3", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0",
+                         "PMI_RANK": "1", "PMI_SIZE": "2"}, (6, 16, 3)),
+    ("torchrun in mpirun", {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "PMI_RANK": "0", "PMI_SIZE": "1", "KYMO_JOB": "mine"}, (1, 2, 1)),
+])
+def test_the_rank_comes_from_the_variables_of_one_launcher(place, name, env, expected):
+    """Numbers of two launchers are not mixed: the one that is nearest to the program counts."""
+    done = place.kymo("run", "-q", "-o", "jobs/", "--", NATIVE / "run_rows", "10", env=env)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (place.path / "jobs").iterdir()
+    ids = {"mpich": "kvs_77", "pmix": "prterun-a@1", "open mpi": "9", "srun --mpi=pmi2": "77.0", "torchrun in mpirun": "mine"}
+    assert folder.name == ids[name]
+    rows = place.ask(folder, "SELECT rank, ranks, local_rank FROM dist.ranks WHERE state <> 'wrote nothing'")
+    assert [(row["rank"], row["ranks"], row["local_rank"]) for row in rows] == [expected], rows
+    assert place.ask(folder, "SELECT DISTINCT rank FROM trace.zones") == [{"rank": expected[0]}]
+
+
 def test_a_rank_that_wrote_nothing_is_a_row(job):
     rows = job.ask("jobs/77.2", "SELECT rank, state FROM dist.ranks")
     assert rows == [{"rank": 0, "state": "ended"}, {"rank": 1, "state": "ended"}, {"rank": 2, "state": "ended"},

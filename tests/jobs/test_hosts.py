@@ -74,3 +74,23 @@ def test_steps_of_equal_pids_are_those_of_one_rank(place):
     assert place.ask(job, "SELECT count(DISTINCT pid)::INT AS pids, count(*)::INT AS n FROM trace.steps") == [{"pids": 1, "n": 200}]
     report = json.loads(place.kymo("report", job, "-f", "json").stdout)
     assert report["steps"]["count"] == 50, report["steps"]
+
+
+def test_every_table_with_a_pid_joins_by_host_and_pid(two):
+    """Both programs have the same pid. Rows of a table that are joined with its process stay as many as they are."""
+    tables = two.ask("jobs/two", "SELECT table_schema || '.' || table_name AS name, list(column_name) AS columns "
+                                 "FROM information_schema.columns WHERE table_schema IN "
+                                 "('alloc', 'device', 'dist', 'host', 'kymo', 'native', 'python', 'trace') GROUP BY 1 ORDER BY 1")
+    with_pid = [table for table in tables if "pid" in table["columns"]]
+    assert len(with_pid) > 30
+    assert [table["name"] for table in with_pid if "host" not in table["columns"]] == []
+    counts = " UNION ALL ".join(
+        f"SELECT '{name}' AS name, (SELECT count(*) FROM {name} WHERE pid IS NOT NULL)::INT AS n, (SELECT count(*) FROM {name} "
+        f"JOIN (SELECT DISTINCT host, pid FROM kymo.processes) USING (host, pid))::INT AS joined" for name in
+        (table["name"] for table in with_pid))
+    rows = two.ask("jobs/two", counts)
+    assert [row for row in rows if row["joined"] > row["n"]] == []
+    known = {row["name"]: row for row in rows if row["n"] and row["joined"] == row["n"]}
+    assert {"kymo.processes", "python.samples", "host.process", "trace.places"} <= set(known), rows
+    ranks = two.ask("jobs/two", "SELECT DISTINCT s.rank, p.rank AS other FROM python.samples s JOIN kymo.processes p USING (host, pid)")
+    assert all(row["rank"] == row["other"] for row in ranks) and len(ranks) == 2, ranks

@@ -109,6 +109,8 @@ EXPORTS = {
                       r"pvalloc|malloc_usable_size|mmap|mmap64|munmap|mremap|dlopen|dlclose|_Z(?:nw|na|dl|da)\w+",
     "libkymo_compat": r"kymo_\w+|kymo__\w+|nrt_\w+|vaccel_\w+",
     "libkymo_itt": r"__itt_api_init",
+    "libkymo_nvtx": r"InitializeInjectionNvtx(2|Extension)?",
+    "libkymo_nrt": r"nrt_(load|load_collectives|unload|execute|execute_repeat|tensor_(allocate|free|read|write))",
     "libkymo_opencl": r"cl(?:GetLayerInfo|InitLayer|DeinitLayer)",
     "_": r"PyInit__\w+",
 }

@@ -38,7 +38,8 @@ static void print_environment(char **variables)
 {
 	for (; *variables; variables++)
 		if (strncmp(*variables, "KYMO", 4) && strncmp(*variables, "_=", 2) &&
-		    strncmp(*variables, "INTEL_LIBITTNOTIFY64=", 21))
+		    strncmp(*variables, "INTEL_LIBITTNOTIFY64=", 21) &&
+		    strncmp(*variables, "NVTX_INJECTION64_PATH=", 22))
 			puts(*variables);
 }
 

@@ -65,10 +65,10 @@ def test_the_information_schema_lists_every_table_with_the_users_own(both):
         "host.cpu", "host.gpu", "host.io", "host.memory",
         "host.network", "host.process", "host.program", "host.threads", "kymo.config", "kymo.costs", "kymo.gaps",
         "kymo.imports", "kymo.overhead",
-        "kymo.problems", "kymo.processes", "kymo.runs", "kymo.streams", "kymo.threads", "native.folded",
+        "kymo.problems", "kymo.processes", "kymo.runs", "kymo.streams", "kymo.threads", "kymo.triggers", "native.folded",
         "native.frames", "native.modules", "native.samples", "python.backtrace",
         "python.folded", "python.frames", "python.loop_stalls", "python.samples", "python.torch_trace", "python.variables",
-        "trace.counters", "trace.critical_path", "trace.critical_sums",
+        "torch.flops", "torch.ops", "torch.peaks", "trace.counters", "trace.critical_path", "trace.critical_sums", "trace.links",
         "trace.marks", "trace.open_zones", "trace.places", "trace.regions", "trace.steps",
         "trace.zone_text", "trace.zones"]
 

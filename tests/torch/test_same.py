@@ -32,6 +32,11 @@ def test_fifty_losses_are_equal_to_the_last_bit(losses, name):
     assert without_again == without
 
 
+def test_losses_are_equal_with_operators_recorded_in_every_step(losses, quiet_home):
+    operators = run_nets({**quiet_home, "KYMO_TORCH_OPS": "all"}, "all")
+    assert {name: recorded for name, (_, recorded, _) in operators.items()} == {name: losses[name][0] for name in NAMES}
+
+
 @pytest.mark.skipif(not shutil.which("c++"), reason="torch.compile needs a C++ compiler")
 def test_compiled_model_has_no_graph_break_recompilation_or_warning_more(quiet_home):
     without, recorded, without_again = run_nets(quiet_home, "compile")

@@ -275,6 +275,28 @@ def test_streams_are_tracks_and_an_arrow_leads_from_the_launch_to_the_kernel(sho
         page.shot(f"ranks-arrow-{name}-light")
 
 
+def test_an_arrow_leads_from_the_forward_operator_to_the_backward_one(show, page):
+    target = show("trace", "timeline")
+    page.drawn()
+    rows = page.js(f"fetch('/api/joins?target={target}&of=links&ranks=0').then((answer) => answer.json())")["rows"]
+    link = rows[0]
+    assert link["from_name"] == "aten::addmm" and link["to_name"].endswith("AddmmBackward0") and link["from_ns"] < link["to_ns"]
+    head = page.js(f"""fetch('/api/zones?target={target}&from=0&to=1').then(async (answer) => {{ const b = await answer.arrayBuffer();
+        return JSON.parse(new TextDecoder().decode(new Uint8Array(b, 8, new DataView(b).getUint32(4, true)))); }})""")
+    thread = next(lane for lane in head["lanes"] if lane["kind"] == "thread" and lane["tid"] == link["tid"] and lane["rank"] == 0)
+    view = f"v0={link['from_ns'] - 200_000}&v1={link['to_ns'] + 400_000}"
+    show("trace", "timeline", f"?{view}")
+    page.until("document.querySelector('.drawer').hidden")
+    page.move(700, 60)
+    empty = over_pixels(page)
+    show("trace", "timeline", f"?{view}&sel={thread['id']}.0.{link['to_ns'] + 1000}")
+    page.see(".drawer h3")
+    page.until(f"""(() => {{ const c = document.querySelector('.stage canvas.over');
+        const d = c.getContext('2d').getImageData(140, 50, c.width - 150, c.height - 60).data; let n = 0;
+        for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n > {empty} + 60; }})()""")
+    page.shot("ranks-arrow-backward-light")
+
+
 # --- reports --------------------------------------------------------------------------------------------------------
 
 def test_a_report_of_a_job_answers_the_same_without_a_server(folder, page):
@@ -290,7 +312,7 @@ def test_a_report_of_a_job_answers_the_same_without_a_server(folder, page):
     page.open(f"file://{folder}/trace.html")
     assert len(page.texts(".bar-of-rank")) == 2
     data = json.loads(page.js("document.getElementById('kymo-data').textContent"))
-    assert len(data["joined"]["launches"]) > 50 and len(data["joined"]["collectives"]) == 6
+    assert len(data["joined"]["launches"]) > 50 and len(data["joined"]["collectives"]) == 6 and len(data["joined"]["links"]) > 50
 
 
 def test_nothing_failed_and_nothing_was_fetched_from_elsewhere(page):

@@ -1,9 +1,10 @@
 """Texts of the pages, by the functions that write them, without a browser."""
 import json
+import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Page
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +55,25 @@ def test_no_label_is_wider_than_its_box(call):
         return names.flatMap((name) => Array.from({ length: 200 }, (_, room) => spill(name, room)));
     })()"""
     assert max(call("flame.js", script)) <= 0
+
+
+def test_a_thin_part_of_a_step_is_as_wide_as_its_share(browser, pages):
+    file = pages.folder / "thin.html"
+    done = pages.kymo("report", pages.recording("train", "400"), file)
+    assert done.returncode == 0, done.stderr
+    # Five parts as in no program that is easily made: two of them are thinner than the space around a text.
+    ns = {"data": 2e6, "forward": 400e6, "backward": 590e6, "optimizer": 5e6, "other": 3e6}
+    parts = json.dumps([{"name": name, "ns": value} for name, value in ns.items()])
+    text, changed = re.subn(r'"parts":\[[^]]*\]', f'"parts":{parts}', file.read_text(encoding="utf-8"))
+    assert changed == 1
+    file.write_text(text, encoding="utf-8")
+    page = Page(browser)
+    try:
+        page.open(f"file://{file}")
+        page.see(".parts")
+        wide = page.js("[...document.querySelectorAll('.part')].map((one) => one.getBoundingClientRect().width)")
+    finally:
+        page.close()
+    assert len(wide) == 5
+    for px, share in zip(wide, (value / sum(ns.values()) for value in ns.values())):
+        assert px == pytest.approx(share * sum(wide), abs=0.6)

@@ -1,5 +1,5 @@
 // Elements without markup. Names are data, so text is set and never parsed.
-import { SAMPLE, shadeOf, SOURCES } from "./theme.js";
+import { legendSources, SAMPLE, shadeOf } from "./theme.js";
 
 /**
  * Makes an element. Keys of `props` are attributes; `text` sets its text, `on…` adds a listener.
@@ -70,7 +70,7 @@ export function swatch(source, name = "") {
  * @param {boolean} [sampled] zones were made of stack samples
  * @param {string[]} [sources]
  */
-export function legend(sampled = false, sources = SOURCES) {
+export function legend(sampled = false, sources = legendSources([])) {
 	const title = "The program marked nothing: functions of stack samples in a row, which begin and end at a sample";
 	return el(
 		"div",

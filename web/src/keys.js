@@ -15,7 +15,7 @@ export const HELP = [
 	["[ ]", "previous and next zone of the same name"],
 	["X", "slowest zone of the same name"],
 	["Enter", "show details"],
-	["L", "show lines between ranks and arrows from launches, for all in view"],
+	["L", "show lines between ranks, arrows from launches and from forward to backward, for all in view"],
 	["M", "mark the selected zone as the range; all tabs then show it"],
 	["/", "find a name; Enter selects its slowest zone"],
 	["O", "open the source of the selected zone or frame"],

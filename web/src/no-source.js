@@ -57,6 +57,7 @@ export const NO_SOURCE = {
 		collectives: async () => [],
 		launches: async () => [],
 		launched: async () => [],
+		links: async () => [],
 	},
 	ranks: "",
 	setRanks: () => {},

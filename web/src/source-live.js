@@ -9,7 +9,7 @@ import { makeTile, readColumns, trackKey } from "./tiles.js";
 
 /** @import { Column } from "./tiles.js" */
 /** @import { Direction, FlameOf, Lane, Meta, Name, NameColumns, NameStats, OpenZone } from "./types.js" */
-/** @import { Joins, Launch, MapCells, MapQuestion, Partner } from "./types.js" */
+/** @import { Joins, Launch, Link, MapCells, MapQuestion, Partner } from "./types.js" */
 /** @import { Overlay, Range, RangePart, Run, Series, Source, SourceFile, SourceText } from "./types.js" */
 /** @import { Target, Tile, TileKey, Zone } from "./types.js" */
 
@@ -774,6 +774,11 @@ class LiveJoins {
 	/** @param {Range} range @param {number} pid @param {number} tid @returns {Promise<Launch[]>} */
 	launched(range, pid, tid) {
 		return this.ask({ of: "launched", ...wholeNs(range), pid, tid });
+	}
+
+	/** @param {Range} range @param {number} [pid] @param {number} [tid] @returns {Promise<Link[]>} */
+	links(range, pid, tid) {
+		return this.ask({ of: "links", ...wholeNs(range), pid, tid });
 	}
 }
 

@@ -1,7 +1,12 @@
 // Colours of the theme, for canvases: theme.css defines them as custom properties.
 
 /** Sources of zones; each has three shades and a label colour. */
-export const SOURCES = ["c", "python", "line", "torch", "device"];
+export const SOURCES = ["c", "python", "line", "torch", "device", "itt", "nvtx", "op", "xla"];
+/** Those of a legend: the usual ones, and of the others those that are there. @param {Iterable<string>} present */
+export function legendSources(present) {
+	const there = new Set(present);
+	return SOURCES.filter((source, i) => i < 5 || there.has(source));
+}
 /** The source of zones that a report makes of stack samples: paler, with an edge, since their times are not exact. */
 export const SAMPLE = "sample";
 
@@ -45,7 +50,7 @@ const ALIKE = {
 	kernel: "device",
 	copy: "device",
 	host: "c",
-	itt: "line",
+	mark: "c",
 };
 
 /** @param {string} source */

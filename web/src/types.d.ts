@@ -227,6 +227,19 @@ export interface Launch {
 	end_ns: number;
 }
 
+/** A forward operator and the backward operator that belongs to it. */
+export interface Link {
+	rank: number | null;
+	host: string | null;
+	pid: number;
+	from_tid: number;
+	tid: number;
+	from_name: string;
+	to_name: string;
+	from_ns: number;
+	to_ns: number;
+}
+
 /** What joins zones of different tracks. */
 export interface Joins {
 	/** The ranks of the collective that a rank reached at t, the last first. */
@@ -237,6 +250,8 @@ export interface Joins {
 	launches(range: Range, pid?: number): Promise<Launch[]>;
 	/** The operations that a thread launched in a time range. */
 	launched(range: Range, pid: number, tid: number): Promise<Launch[]>;
+	/** Forward and backward operators of which one began in a time range; on one thread, if it is given. */
+	links(range: Range, pid?: number, tid?: number): Promise<Link[]>;
 }
 
 // ---- source code
@@ -519,7 +534,7 @@ export interface RunDocument {
 	// Only in a report, which holds its zones and its source:
 	/** The map of step and rank, of durations and of waits. */
 	maps?: (Omit<MapCells, "cells"> & { cells: string; starts: number[]; ends: number[] })[];
-	joined?: { collectives: Partner[]; launches: Launch[] };
+	joined?: { collectives: Partner[]; launches: Launch[]; links: Link[] };
 	sources?: SourceText[];
 	lanes?: Lane[];
 	names?: NameColumns;

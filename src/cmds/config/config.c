@@ -56,11 +56,14 @@ static int unknown_key(const char *typed)
 static int bad_value(const struct settings_key *key, const char *text, const char *why)
 {
 	static const char *const switches[] = { "on", "off", NULL };
+	static const char *const everies[] = { "on", "off", "all", NULL };
 	static const char *const keeps[] = { "all", "flight", NULL };
 	const char *suggestion = NULL;
 
 	if (key->type == SETTINGS_SWITCH || key->type == SETTINGS_FLAG)
 		suggestion = spelling_word(text, switches);
+	if (key->type == SETTINGS_EVERY)
+		suggestion = spelling_word(text, everies);
 	if (key->type == SETTINGS_KEEP)
 		suggestion = spelling_word(text, keeps);
 	return cmds_wrong("config", "%s=%s: %s%s%s%s; no settings were changed", key->name, text,

@@ -15,13 +15,14 @@
 #include "cmds/cmds.h"
 #include "cmds/guard/guard.h"
 #include "cmds/run/run_device.h"
-#include "cmds/run/run_itt.h"
+#include "cmds/run/run_doors.h"
 #include "cmds/run/run_job.h"
 #include "cmds/run/run_lake.h"
 #include "cmds/run/run_memory.h"
 #include "cmds/run/run_python.h"
 #include "cmds/run/run_serve.h"
 #include "cmds/run/run_torch.h"
+#include "cmds/run/run_trigger.h"
 #include "collect/collect.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -32,7 +33,7 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* for the command in the first line */
-#define COMMAND_COLUMNS_LEAST 16 /* on a narrow terminal */
+#define COMMAND_COLUMNS_LEAST 8 /* with less, the path gets a line of its own */
 #define SHORT_NS 100000000
 #define LAST_STACK_LINES 8 /* six frames and two lines around them */
 
@@ -47,6 +48,7 @@ struct run_options {
 	struct run_lake lake;
 	struct run_memory memory;
 	struct run_job job;
+	struct run_trigger *trigger; /* of cmd_run() */
 	bool force, quiet, no_summary, report, device;
 };
 
@@ -67,11 +69,16 @@ enum {
 	OPTION_TORCH,
 	OPTION_TORCH_MODULES,
 	OPTION_TORCH_EVERY,
+	OPTION_TORCH_OPS,
+	OPTION_PEAK_FLOPS,
 	OPTION_WATCH,
 	OPTION_MEMORY,
 	OPTION_DEVICE,
 	OPTION_SLOW,
 	OPTION_NO_NATIVE,
+	OPTION_TRIGGER,
+	OPTION_TRIGGERS,
+	OPTION_ACTION,
 	OPTION_SERVE,
 	OPTION_LAKE,
 	OPTION_LAKE_TIER,
@@ -98,12 +105,20 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_MODULES] = { 0, "torch-modules", "PATTERN",
 				   "only modules that match, such as 'layers.*'" },
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "record modules in every N-th step" },
+	[OPTION_TORCH_OPS] = { 0, "torch-ops", "[=all|N]",
+			       "record operators of torch in one step of N (64)" },
+	[OPTION_PEAK_FLOPS] = { 0, "peak-flops", "N|measure",
+				"FLOP/s that the device can reach, such as 312e12" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
 	[OPTION_MEMORY] = { 0, "memory", "[=exact|off]",
 			    "record allocations; off: can be turned on later" },
 	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_NO_NATIVE] = { 0, "no-native", NULL, "do not sample native stacks" },
+	[OPTION_TRIGGER] = { 0, "trigger", "NAME[=SQL]", "act when this SELECT returns a new row" },
+	[OPTION_TRIGGERS] = { 0, "triggers", "FILE", "the same for all triggers of a file" },
+	[OPTION_ACTION] = { 0, "action", "ACTION",
+			    "of --trigger: snapshot (default), why, mark, …" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
 	[OPTION_LAKE] = { 0, "lake", "DIR", "also write Parquet files into this lake" },
 	[OPTION_LAKE_TIER] = { 0, "lake-tier", "N", "0: totals; 1: also steps; 2: all tables (1)" },
@@ -146,11 +161,16 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH: run->torch.on = true; break;
 	case OPTION_TORCH_MODULES: run->torch.modules = value; break;
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
+	case OPTION_TORCH_OPS: return run_torch_ops(&run->torch, value);
+	case OPTION_PEAK_FLOPS: return run_torch_peak(&run->torch, value);
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_DEVICE: run->device = true; break;
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_NO_NATIVE: run->collect.no_native = true; break;
+	case OPTION_TRIGGER: return run_trigger_add(run->trigger, value);
+	case OPTION_TRIGGERS: return run_trigger_file(run->trigger, value);
+	case OPTION_ACTION: return run_trigger_action(run->trigger, value);
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
 	case OPTION_LAKE: run->lake.directory = value; break;
 	case OPTION_LAKE_TIER: return run_lake_tier(&run->lake, value);
@@ -290,16 +310,42 @@ static int name_recording(struct run_options *run)
 
 /* ---- after ----------------------------------------------------------------------------------- */
 
+static bool is_python(const char *command)
+{
+	const char *name = strrchr(command, '/');
+
+	return !strncmp(name ? name + 1 : command, "python", 6);
+}
+
+static const char *without_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static size_t join_words(struct buf *out, const char *first, char **more)
+{
+	buf_reset(out);
+	buf_text(out, first); /* not foreign: text_fit() escapes the whole */
+	for (; *more; more++) {
+		buf_char(out, ' ');
+		buf_text(out, *more); /* not foreign: as above */
+	}
+	return text_width(buf_get(out), out->used);
+}
+
+/* If the whole command does not fit: the program without its directory, then the script without the
+   interpreter, then cut in the middle. */
 static void add_command(struct buf *out, char **argv, size_t columns,
 			const struct text_style *style)
 {
 	struct buf words = { 0 };
 
-	for (; *argv; argv++) {
-		buf_text(&words, *argv);
-		if (argv[1])
-			buf_char(&words, ' ');
-	}
+	if (join_words(&words, argv[0], argv + 1) > columns &&
+	    join_words(&words, without_directory(argv[0]), argv + 1) > columns &&
+	    is_python(argv[0]) && argv[1] && argv[1][0] != '-')
+		join_words(&words, without_directory(argv[1]), argv + 2);
 	text_fit(out, buf_get(&words), columns, 0, style);
 	buf_fini(&words);
 }
@@ -316,30 +362,58 @@ static void add_end(struct buf *out, int wstatus)
 		buf_print(out, " was killed by signal %d", WTERMSIG(wstatus));
 }
 
-/* Shortens the command so that the rest of the line fits the terminal. */
-static size_t command_columns(const struct buf *after, const struct text_style *style)
+/* Shortens the command so that the rest of the line fits. */
+static size_t command_columns(size_t taken, const struct text_style *style)
 {
-	size_t taken = strlen("kymo: ") + text_width(buf_get(after), after->used);
-	size_t room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+	size_t room;
 
-	if (!style->terminal || room > COMMAND_COLUMNS)
+	taken += strlen("kymo: ");
+	room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
+	if (room > COMMAND_COLUMNS)
 		return COMMAND_COLUMNS;
 	return room > COMMAND_COLUMNS_LEAST ? room : COMMAND_COLUMNS_LEAST;
 }
 
-static void print_first_line(const struct run_options *run, const struct collect_result *result)
+/* A path that does not fit the line is on a line of its own: it is never cut, so that it can be
+   copied. Returns the number of lines. */
+static int print_first_line(const struct run_options *run, const struct collect_result *result)
 {
 	struct text_style style = text_style_of(stderr);
-	struct buf command = { 0 }, after = { 0 };
+	struct buf command = { 0 }, end = { 0 }, path = { 0 };
+	size_t taken;
+	bool fits;
 
-	add_end(&after, result->wstatus);
-	buf_print(&after, " after %s; recording ",
+	add_end(&end, result->wstatus);
+	buf_print(&end, " after %s; recording",
 		  format_clock((double)result->duration_ns, style.utf8).text);
-	text_visible(&after, result->directory, strlen(result->directory));
-	add_command(&command, run->collect.argv, command_columns(&after, &style), &style);
-	fprintf(stderr, "kymo: %s%s\n", buf_get(&command), buf_get(&after));
+	text_visible(&path, result->directory, strlen(result->directory));
+	taken = text_width(buf_get(&end), end.used) + 1 + text_width(buf_get(&path), path.used);
+	fits = strlen("kymo: ") + COMMAND_COLUMNS_LEAST + taken <= (size_t)style.columns;
+	add_command(&command, run->collect.argv,
+		    command_columns(fits ? taken : text_width(buf_get(&end), end.used), &style),
+		    &style);
+	fprintf(stderr, "kymo: %s%s%s%s\n", buf_get(&command), buf_get(&end), fits ? " " : "\n  ",
+		buf_get(&path));
 	buf_fini(&command);
-	buf_fini(&after);
+	buf_fini(&end);
+	buf_fini(&path);
+	return fits ? 1 : 2;
+}
+
+/* One line: some of the names, if not all fit. */
+static void print_not_recorded(const struct collect_result *result)
+{
+	struct text_style style = text_style_of(stderr);
+	struct buf line = { 0 }, fitted = { 0 };
+
+	buf_print(&line, "  %s %s not recorded: ", format_count(result->not_recorded).text,
+		  result->not_recorded == 1 ? "child was" : "children were");
+	buf_text(&line, result->not_recorded_names);
+	buf_text(&line, result->not_recorded > 3 ? ", …" : "");
+	text_fit(&fitted, buf_get(&line), (size_t)style.columns, 0, &style);
+	fprintf(stderr, "%s\n", buf_get(&fitted));
+	buf_fini(&line);
+	buf_fini(&fitted);
 }
 
 static void print_incomplete(const struct collect_result *result)
@@ -347,10 +421,7 @@ static void print_incomplete(const struct collect_result *result)
 	bool several = result->still_running > 1;
 
 	if (result->not_recorded)
-		text_line(stderr, "  %s %s not recorded: %s%s",
-			  format_count(result->not_recorded).text,
-			  result->not_recorded == 1 ? "child was" : "children were",
-			  result->not_recorded_names, result->not_recorded > 3 ? ", …" : "");
+		print_not_recorded(result);
 	if (several)
 		text_line(stderr,
 			  "  %u children are still running (pid %d, …); their data stays in %s",
@@ -368,14 +439,8 @@ static void print_incomplete(const struct collect_result *result)
 struct ended_run {
 	const char *directory, *command;
 	uint64_t duration_ns;
+	int more_lines; /* that the first line has taken */
 };
-
-static bool is_python(const char *command)
-{
-	const char *name = strrchr(command, '/');
-
-	return !strncmp(name ? name + 1 : command, "python", 6);
-}
 
 /* The program was too short for a sample, cannot be sampled, or sampling is off. Advice is for the
    program's language, as far as its name tells. */
@@ -401,35 +466,46 @@ static int print_last_stacks(void *context)
 	struct text_style style = text_style_of(stderr);
 
 	if (last_stacks_print(ended->directory, &style, stderr))
-		return cmds_print_summary_below(ended->directory, LAST_STACK_LINES);
-	return cmds_print_summary_below(ended->directory, 0);
+		return cmds_print_summary_below(ended->directory,
+						LAST_STACK_LINES + ended->more_lines, true);
+	return cmds_print_summary_below(ended->directory, ended->more_lines, false);
 }
 
-static void print_summary(struct collect_result *result, const char *command)
+static int run_print_summary_of(void *context)
 {
-	struct ended_run ended = { result->directory, command, result->duration_ns };
+	const struct ended_run *ended = context;
+
+	return cmds_print_summary_below(ended->directory, ended->more_lines, false);
+}
+
+static void print_summary(struct collect_result *result, const char *command, int more_lines)
+{
+	struct ended_run ended = { result->directory, command, result->duration_ns, more_lines };
+	struct kymo_error err = { 0 };
 
 	if (!result->processes && !result->still_running && !result->sampled &&
 	    !result->sampled_native)
 		print_how_to_record(&ended);
 	else if (!result->processes && WIFSIGNALED(result->wstatus))
 		guard_run(print_last_stacks, &ended, NULL);
-	else
-		cmds_print_summary(result->directory);
+	else if (guard_run(run_print_summary_of, &ended, &err) < 0)
+		text_line(stderr, "  no summary: %s", err.text);
 }
 
 static void report(const struct run_options *run, struct collect_result *result)
 {
+	int lines;
+
 	if (run->quiet)
 		return;
-	print_first_line(run, result);
+	lines = print_first_line(run, result);
 	print_incomplete(result);
 	if (result->native_refused[0])
 		text_line(stderr, "  %s", result->native_refused);
 	if (run_python_report_empty(&run->python, run->collect.argv, result->directory))
 		return;
 	if (!run->no_summary)
-		print_summary(result, run->collect.argv[0]);
+		print_summary(result, run->collect.argv[0], lines - 1);
 	fflush(stderr);
 }
 
@@ -459,9 +535,20 @@ static void add_to_index(const struct run_options *run, const struct collect_res
 	store_prune();
 }
 
+/* The watcher of triggers begins with the program and ends before the recording is complete. */
+static void prepare_triggers(struct run_options *run)
+{
+	if (!run->trigger->set.count)
+		return;
+	run->collect.started = run_trigger_started;
+	run->collect.ended = run_trigger_ended;
+	run->collect.context = run->trigger;
+}
+
 int cmd_run(int argc, char **argv)
 {
-	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL } };
+	static struct run_trigger trigger; /* large */
+	struct run_options run = { .collect = { .keep = KYMO_KEEP_ALL }, .trigger = &trigger };
 	struct collect_result result;
 	struct kymo_error err = { 0 };
 	int status;
@@ -484,11 +571,14 @@ int cmd_run(int argc, char **argv)
 					    run_environment_has(&run.environment, "PYTHONPATH"),
 					    &run.environment);
 	run_device_prepare(run.device, &run.environment);
-	run_itt_prepare(&run.environment);
+	run_doors_prepare(&run.environment);
+	if (status < 0)
+		status = run_trigger_ready(&trigger);
 	if (status < 0)
 		status = name_recording(&run);
 	if (status >= 0)
 		return status;
+	prepare_triggers(&run);
 	run.collect.environment = (const char *const *)run.environment.list;
 	/* What cannot be replaced stays, and the recording gets another name. */
 	if (run.force)
@@ -507,5 +597,6 @@ int cmd_run(int argc, char **argv)
 	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);
 	free(run.directory);
+	run_trigger_fini(&trigger);
 	collect_end_like(result.wstatus);
 }

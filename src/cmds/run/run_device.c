@@ -3,10 +3,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/files/install_path.h"
 #include "base/buf.h"
 #include "collect/say.h"
+#include "views/status/doors.h"
 
 static const char *const layers[] = {
 	"libkymo_opencl.so", /* in the build folder */
@@ -15,15 +17,12 @@ static const char *const layers[] = {
 	NULL,
 };
 
-void run_device_prepare(bool on, struct run_environment *environment)
+static void record_opencl(struct run_environment *environment)
 {
 	const char *layers_set = getenv("OPENCL_LAYERS");
 	struct buf list = { 0 };
 	char layer[PATH_MAX];
 
-	if (!on)
-		return;
-	run_environment_set(environment, "KYMO_DEVICE", "on");
 	if (!install_path_find(layers, layer, sizeof(layer))) {
 		say("--device cannot record OpenCL: libkymo_opencl.so is not installed with kymo; "
 		    "build kymo with opencl-headers installed");
@@ -34,4 +33,23 @@ void run_device_prepare(bool on, struct run_environment *environment)
 		buf_print(&list, ":%s", layers_set);
 	run_environment_set(environment, "OPENCL_LAYERS", buf_get(&list));
 	buf_fini(&list);
+}
+
+/* Preloaded only where the runtime is, because each process of the program loads it. */
+static void record_nrt(struct run_environment *environment)
+{
+	char library[PATH_MAX];
+
+	if (doors_has_nrt() && doors_library("libkymo_nrt.so", library, sizeof(library)) &&
+	    !strpbrk(library, ": "))
+		run_environment_preload(environment, library);
+}
+
+void run_device_prepare(bool on, struct run_environment *environment)
+{
+	if (!on)
+		return;
+	run_environment_set(environment, "KYMO_DEVICE", "on");
+	record_opencl(environment);
+	record_nrt(environment);
 }

@@ -36,9 +36,8 @@ static const char *const places[] = {
 /* Placed before the program's own preloads, so that calls reach its allocator through ours. */
 static int preload(struct run_environment *environment)
 {
-	const char *now = getenv("LD_PRELOAD");
 	struct kymo_error err = { 0 };
-	char library[PATH_MAX], value[PATH_MAX * 2];
+	char library[PATH_MAX];
 
 	if (!install_path_find(places, library, sizeof(library)) || strpbrk(library, ": ")) {
 		error_set(&err, ENOENT,
@@ -47,10 +46,7 @@ static int preload(struct run_environment *environment)
 			  "install kymo again or elsewhere");
 		return cmds_fail("run", &err);
 	}
-	if (now && strstr(now, library))
-		return -1;
-	snprintf(value, sizeof(value), "%s%s%s", library, now && *now ? ":" : "", now ? now : "");
-	run_environment_set(environment, "LD_PRELOAD", value);
+	run_environment_preload(environment, library);
 	return -1;
 }
 

@@ -32,15 +32,39 @@ void run_environment_set(struct run_environment *environment, const char *name, 
 	take_variable(environment, variable);
 }
 
-bool run_environment_has(const struct run_environment *environment, const char *name)
+/* NULL: not set here. */
+static char **environment_find(struct run_environment *environment, const char *name)
 {
 	size_t bytes = strlen(name);
 
 	for (size_t i = 0; i < environment->count; i++)
 		if (!strncmp(environment->list[i], name, bytes) &&
 		    environment->list[i][bytes] == '=')
-			return true;
-	return false;
+			return &environment->list[i];
+	return NULL;
+}
+
+bool run_environment_has(struct run_environment *environment, const char *name)
+{
+	return environment_find(environment, name) != NULL;
+}
+
+void run_environment_preload(struct run_environment *environment, const char *library)
+{
+	char **here = environment_find(environment, "LD_PRELOAD"), *variable = NULL;
+	const char *now = here ? *here + strlen("LD_PRELOAD=") : getenv("LD_PRELOAD");
+
+	if (now && strstr(now, library))
+		return;
+	if (asprintf(&variable, "LD_PRELOAD=%s%s%s", library, now && *now ? ":" : "",
+		     now ? now : "") < 0)
+		return;
+	if (here) {
+		free(*here);
+		*here = variable;
+	} else {
+		take_variable(environment, variable);
+	}
 }
 
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err)

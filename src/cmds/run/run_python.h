@@ -18,7 +18,9 @@ struct run_environment {
 
 /* Out of memory or too many variables: the variable is left out. */
 void run_environment_set(struct run_environment *environment, const char *name, const char *value);
-bool run_environment_has(const struct run_environment *environment, const char *name);
+bool run_environment_has(struct run_environment *environment, const char *name);
+/* Before other preloads, of kymo or of the user. library has no colon and no space. */
+void run_environment_preload(struct run_environment *environment, const char *library);
 /* Makes every Python that the program is or starts load kymo; see collect/run/inject.h. A second
    call does nothing. 0, or a negative errno and *err. */
 int run_environment_inject(struct run_environment *environment, struct kymo_error *err);

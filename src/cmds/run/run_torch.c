@@ -1,10 +1,12 @@
 #include "cmds/run/run_torch.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/format.h"
+#include "base/settings.h"
 #include "cmds/cmds.h"
 
 static bool is_watchable(const char *words)
@@ -43,6 +45,33 @@ static bool is_count(const char *text)
 	return digits && digits < 10 && !text[digits] && strtol(text, NULL, 10) > 0;
 }
 
+int run_torch_ops(struct run_torch *torch, const char *word)
+{
+	const struct settings_key *key = settings_find("torch_ops");
+	struct settings_value value;
+
+	torch->ops = word && *word ? word : "on";
+	if (settings_parse(key, torch->ops, &value, NULL) || !value.number)
+		return cmds_wrong("run", "--torch-ops takes all or a number of steps, not \"%s\"",
+				  torch->ops);
+	torch->on = true;
+	return -1;
+}
+
+int run_torch_peak(struct run_torch *torch, const char *word)
+{
+	char *end;
+	double flops = strtod(word, &end);
+
+	if (strcmp(word, "measure") != 0 && (end == word || *end || !(flops > 0) || isinf(flops)))
+		return cmds_wrong("run",
+				  "--peak-flops takes FLOP/s, such as 312e12, or measure, not "
+				  "\"%s\"",
+				  word);
+	torch->peak = word;
+	return -1;
+}
+
 static int run_torch_check(const struct run_torch *torch)
 {
 	const size_t pattern_most = sizeof(((struct kymo_control *)0)->torch_modules) - 1;
@@ -66,7 +95,7 @@ static void run_torch_set(struct run_environment *environment, const char *name,
 int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 		      struct run_environment *environment)
 {
-	bool asked = torch->on || torch->modules || torch->every;
+	bool asked = torch->on || torch->modules || torch->every || torch->peak;
 	struct kymo_error err = { 0 };
 	int status = run_torch_check(torch);
 
@@ -79,5 +108,7 @@ int run_torch_prepare(const struct run_torch *torch, char *const *argv,
 	run_torch_set(environment, "KYMO_TORCH_MODULES", torch->modules);
 	run_torch_set(environment, "KYMO_TORCH_EVERY", torch->every);
 	run_torch_set(environment, "KYMO_WATCH", torch->watch);
+	run_torch_set(environment, "KYMO_TORCH_OPS", torch->ops);
+	run_torch_set(environment, "KYMO_PEAK_FLOPS", torch->peak);
 	return -1;
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "base/grow.h"
 #include "collect/host/proc.h"
 
-#define LOOKS_BETWEEN_FULL 60 /* a full scan finds pids that were reused between two scans */
+#define LOOKS_BETWEEN_FULL 60 /* a full scan finds pids that were not given in order */
+#define RANGE_MOST 100 /* new pids that are tried one by one: faster than a listing of all */
 
 struct family_member *family_find(struct family *family, pid_t pid, uint64_t starttime)
 {
@@ -46,48 +48,58 @@ static bool has_pid(const struct family *family, pid_t pid)
 	return false;
 }
 
-static int compare_pids(const void *a, const void *b)
+/* The pid that was given last; 0: not known. */
+static pid_t read_last_pid(void)
 {
-	pid_t one = *(const pid_t *)a, other = *(const pid_t *)b;
+	char text[128];
+	const char *last = proc_read("/proc/loadavg", text, sizeof(text)) > 0 ? strrchr(text, ' ')
+									      : NULL;
+	long pid = last ? strtol(last, NULL, 10) : 0;
 
-	return one < other ? -1 : one > other;
+	return pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-static bool was_seen(const struct family *family, pid_t pid)
+struct pid_list {
+	pid_t *pids;
+	size_t count, room;
+};
+
+static bool family_list_add(struct pid_list *list, pid_t pid)
 {
-	return family->seen_count &&
-	       bsearch(&pid, family->seen, family->seen_count, sizeof(pid), compare_pids);
+	if (!grow((void **)&list->pids, &list->room, list->count, sizeof(pid)))
+		return false;
+	list->pids[list->count++] = pid;
+	return true;
 }
 
-/* All pids of /proc, sorted; the caller frees. */
-static pid_t *list_pids(size_t *out_count)
+/* The pids of /proc after `after` that are no members. */
+static void list_pids(const struct family *family, pid_t after, struct pid_list *out)
 {
 	DIR *directory = opendir("/proc");
 	struct dirent *entry;
-	size_t count = 0, room = 0;
-	pid_t *pids = NULL;
 
 	while (directory && (entry = readdir(directory))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0)
-			continue;
-		if (!grow((void **)&pids, &room, count, sizeof(*pids)))
+		if (pid > after && !has_pid(family, pid) && !family_list_add(out, pid))
 			break;
-		pids[count++] = pid;
 	}
 	if (directory)
 		closedir(directory);
-	if (count)
-		qsort(pids, count, sizeof(*pids), compare_pids);
-	*out_count = count;
-	return pids;
+}
+
+/* Some are of threads, and most belong to other programs. */
+static void list_range(const struct family *family, pid_t after, pid_t last, struct pid_list *out)
+{
+	for (pid_t pid = after + 1; pid <= last; pid++)
+		if (!has_pid(family, pid) && !family_list_add(out, pid))
+			break;
 }
 
 void family_init(struct family *family)
 {
 	memset(family, 0, sizeof(*family));
-	family->seen = list_pids(&family->seen_count);
+	family->last_pid = read_last_pid();
 }
 
 int family_root(struct family *family, pid_t root, uint64_t starttime, const char *name)
@@ -102,21 +114,32 @@ static bool family_is_ours(const char *name)
 	return !strcmp(name, KYMO_TRIAL_NAME);
 }
 
+/* Not of a thread, which has files in /proc, too. */
+static bool is_process(pid_t pid)
+{
+	char path[48], text[4096];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	return proc_read(path, text, sizeof(text)) > 0 &&
+	       proc_field(text, "Tgid:", 0) == (uint64_t)pid;
+}
+
 /* Adds the new pids whose parent is a member. Returns their number: their children may be among the
    rest. */
-static size_t adopt(struct family *family, pid_t *pids, size_t count)
+static size_t adopt(struct family *family, struct pid_list *list)
 {
 	size_t adopted = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < list->count; i++) {
 		struct proc_stat stat;
 
-		if (!pids[i] || proc_stat(pids[i], &stat) || !has_pid(family, stat.ppid) ||
-		    family_is_ours(stat.name))
+		if (!list->pids[i] || proc_stat(list->pids[i], &stat) ||
+		    !has_pid(family, stat.ppid) || family_is_ours(stat.name) ||
+		    !is_process(stat.pid))
 			continue;
 		if (family_add(family, stat.pid, stat.starttime, stat.name))
 			adopted++;
-		pids[i] = 0;
+		list->pids[i] = 0;
 	}
 	return adopted;
 }
@@ -140,26 +163,21 @@ static void mark_gone(struct family *family)
 
 void family_look(struct family *family)
 {
-	size_t count = 0, fresh_count = 0;
-	pid_t *pids = list_pids(&count);
-	pid_t *fresh = count ? malloc(count * sizeof(*fresh)) : NULL;
+	pid_t before = family->last_pid, last = read_last_pid();
+	bool full = ++family->looks % LOOKS_BETWEEN_FULL == 0 || !before || last < before;
+	struct pid_list list = { 0 };
 
 	mark_gone(family);
-	if (fresh) {
-		bool full = ++family->looks % LOOKS_BETWEEN_FULL == 0;
-
-		for (size_t i = 0; i < count; i++)
-			if ((full || !was_seen(family, pids[i])) && !has_pid(family, pids[i]))
-				fresh[fresh_count++] = pids[i];
-		while (adopt(family, fresh, fresh_count))
-			;
-		free(fresh);
-		free(family->seen);
-		family->seen = pids;
-		family->seen_count = count;
-	} else {
-		free(pids);
-	}
+	if (full)
+		list_pids(family, 0, &list);
+	else if (last - before > RANGE_MOST)
+		list_pids(family, before, &list);
+	else
+		list_range(family, before, last, &list);
+	while (adopt(family, &list))
+		;
+	free(list.pids);
+	family->last_pid = last;
 }
 
 static void add_unrecorded(struct family *family, const struct family_member *member)
@@ -196,6 +214,5 @@ void family_fini(struct family *family)
 	for (size_t i = 0; i < family->count; i++)
 		host_threads_fini(&family->members[i].threads);
 	free(family->members);
-	free(family->seen);
 	memset(family, 0, sizeof(*family));
 }

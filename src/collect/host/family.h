@@ -1,7 +1,8 @@
 /*
  * The program and all its descendants, found in /proc. Only processes that are new since the last
- * scan are read, so that a scan costs one listing of /proc. A child whose parent ended between two
- * scans is not found here; if it records, its directory is found by archive.c.
+ * scan are read: the kernel gives pids in order, and /proc/loadavg ends with the last one. If there
+ * are few new ones, /proc is not listed. A child whose parent ended between two scans is not found
+ * here; if it records, its directory is found by archive.c.
  */
 #ifndef KYMO_COLLECT_HOST_FAMILY_H
 #define KYMO_COLLECT_HOST_FAMILY_H
@@ -32,8 +33,7 @@ struct family {
 	/* [0] is the program; ended ones stay until family_forget() */
 	struct family_member *members;
 	size_t count, room;
-	pid_t *seen; /* pids of the last scan, sorted */
-	size_t seen_count;
+	pid_t last_pid; /* of the host, at the last scan; 0: not known */
 	uint64_t looks;
 	uint64_t gone_unrecorded; /* forgotten members that did not record */
 	char gone_names[128]; /* of some of them */

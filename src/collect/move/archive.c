@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,7 +23,11 @@
 #include "collect/move/spare_segments.h"
 
 #define IDLE_MS 100
+#define LONG_IDLE_MS 250 /* after IDLE_PASSES, if so much cannot fill the memory */
+#define IDLE_PASSES 10
+#define LONG_IDLE_BYTES (256ull << 20)
 #define BUSY_MS 10
+#define COARSE_NS 100000000 /* times of files are at most this coarse */
 #define RETRY_NS 1000000000ull /* after the disk was full */
 #define SCAN_NS 1000000000ull /* period of a scan, independent of held_bytes */
 #define CLAIMS_MOST 4096 /* for one stream in one pass: its header is not trusted */
@@ -460,6 +465,8 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 		return false;
 	if (held == process->held_bytes && left < limit / 4 && !due)
 		return false;
+	if (held != process->scanned_bytes)
+		archive->idle = 0;
 	busy = scan_process(archive, process, left < limit / 4 ? limit / 16 : 0, &moved);
 	/* A segment may be sealed shortly after the bytes of the next one were counted: scan
 	   again, once. */
@@ -469,12 +476,42 @@ static bool pass_process(struct archive *archive, struct archive_process *proces
 	return busy || moved > limit / 8 || left > limit / 4;
 }
 
+static int64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Lists the live directory only if its time of change is another one, or too close to the last
+   listing to tell. archive_retire_dead() lists it in any case. */
+static void notice_new(struct archive *archive)
+{
+	int64_t changed_ns, now_ns = realtime_ns();
+	size_t before = archive->process_count;
+	struct stat st;
+
+	if (fstat(archive->live_fd, &st))
+		return;
+	changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	if (archive->listed_ns && changed_ns == archive->changed_ns &&
+	    changed_ns < archive->listed_ns - COARSE_NS)
+		return;
+	archive->changed_ns = changed_ns;
+	archive->listed_ns = now_ns;
+	archive_for_each_name(archive->live_fd, archive_notice, archive);
+	if (archive->process_count != before)
+		archive->idle = 0;
+}
+
 int archive_pass(struct archive *archive)
 {
 	uint64_t limit = memory_limit(archive);
 	bool busy = false;
 
-	archive_for_each_name(archive->live_fd, archive_notice, archive);
+	archive->idle++;
+	notice_new(archive);
 	if (archive->retry_ns && clock_monotonic_ns() < archive->retry_ns)
 		return IDLE_MS;
 	archive->retry_ns = 0;
@@ -483,5 +520,7 @@ int archive_pass(struct archive *archive)
 			busy = true;
 	if (!archive->retry_ns)
 		archive->last_error = 0;
-	return busy && !archive->retry_ns ? BUSY_MS : IDLE_MS;
+	if (busy && !archive->retry_ns)
+		return BUSY_MS;
+	return archive->idle > IDLE_PASSES && limit > LONG_IDLE_BYTES ? LONG_IDLE_MS : IDLE_MS;
 }

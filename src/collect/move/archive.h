@@ -61,6 +61,9 @@ struct archive {
 	uint64_t disk_bytes;
 	uint64_t retry_ns; /* after a failure: not before this time */
 	bool reported_full;
+	int64_t changed_ns; /* when the live directory was, in realtime */
+	int64_t listed_ns; /* when it was listed, in realtime; 0: to be listed */
+	unsigned idle; /* passes in a row without anything to do */
 	/* results */
 	uint64_t recorded_processes; /* of the program, ever */
 	uint64_t recorded_rows; /* published by those that have been retired */

@@ -18,8 +18,8 @@ struct mirror {
 	uint64_t next_ns; /* not before this time */
 };
 
-/* Refreshes the copies of processes that run, if it is time: every 10 seconds, and at most for a
-   hundredth of the time. Streams without new rows cost one read. */
+/* Refreshes the copies of processes that run, if it is time: after 5 seconds, then every
+   10, and at most for a hundredth of the time. Streams without new rows cost one read. */
 void mirror_refresh(struct mirror *mirror, struct archive *archive);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,17 +79,41 @@ static int run_dirs_write_run(int directory, const struct kymo_run_file *run, co
 
 static int write_both(struct run_dirs *dirs)
 {
-	int rc = run_dirs_write_run(dirs->disk_fd, &dirs->run, dirs->live, KYMO_HALF_DISK);
+	int rc = run_dirs_write_run(dirs->disk_fd, &dirs->run, dirs->complete ? "" : dirs->live,
+				    KYMO_HALF_DISK);
 	int live_rc = run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk, KYMO_HALF_LIVE);
 
 	return rc ? rc : live_rc;
+}
+
+void run_dirs_write(struct run_dirs *dirs)
+{
+	write_both(dirs);
+}
+
+/* In place: replacing the file makes ext4 write it to the disk, and the caller waits for that. */
+static void write_target(int directory, const struct kymo_run_file *run)
+{
+	int fd = openat(directory, "run", O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	/* The pid comes last: readers use the start time only with it. */
+	bool done = fd >= 0 &&
+		    pwrite(fd, &run->target_starttime, sizeof(run->target_starttime),
+			   offsetof(struct kymo_run_file, target_starttime)) ==
+			    (ssize_t)sizeof(run->target_starttime) &&
+		    pwrite(fd, &run->target_pid, sizeof(run->target_pid),
+			   offsetof(struct kymo_run_file, target_pid)) > 0;
+
+	(void)done; /* a reader then finds no pid until the end */
+	if (fd >= 0)
+		close(fd);
 }
 
 void run_dirs_started(struct run_dirs *dirs, pid_t pid, uint64_t starttime)
 {
 	dirs->run.target_pid = pid;
 	dirs->run.target_starttime = starttime;
-	write_both(dirs);
+	write_target(dirs->disk_fd, &dirs->run);
+	write_target(dirs->live_fd, &dirs->run);
 }
 
 void run_dirs_note_end(struct run_dirs *dirs)
@@ -96,7 +121,8 @@ void run_dirs_note_end(struct run_dirs *dirs)
 	clock_take_pair(&dirs->run.end);
 }
 
-void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint64_t not_recorded)
+void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint64_t not_recorded,
+		    bool complete)
 {
 	dirs->run.ended = wstatus ? 1 : ran_on ? 3 : 2;
 	dirs->run.target_wstatus = wstatus ? *wstatus : 0;
@@ -104,6 +130,7 @@ void run_dirs_ended(struct run_dirs *dirs, const int *wstatus, bool ran_on, uint
 		run_dirs_note_end(dirs);
 	dirs->run.ended_realtime_ns = dirs->run.end.realtime_ns;
 	dirs->run.not_recorded = not_recorded < UINT32_MAX ? (uint32_t)not_recorded : UINT32_MAX;
+	dirs->complete = complete;
 	write_both(dirs);
 }
 
@@ -485,10 +512,12 @@ bool run_dirs_drop_live(struct run_dirs *dirs)
 	   directory. */
 	unlinkat(dirs->live_fd, "run", 0);
 	if (!remove_live_directory(dirs)) {
-		run_dirs_write_run(dirs->live_fd, &dirs->run, dirs->disk, KYMO_HALF_LIVE);
+		dirs->complete = false;
+		write_both(dirs);
 		return false;
 	}
-	run_dirs_write_run(dirs->disk_fd, &dirs->run, "", KYMO_HALF_DISK);
+	if (!dirs->complete)
+		run_dirs_write_run(dirs->disk_fd, &dirs->run, "", KYMO_HALF_DISK);
 	return true;
 }
 

@@ -69,6 +69,7 @@ static int make_recording(struct collector *collector, const struct attach_optio
 	if (rc)
 		return rc;
 	read_cwd(options->pid, collector->dirs.run.cwd, sizeof(collector->dirs.run.cwd));
+	run_dirs_write(&collector->dirs);
 	run_dirs_started(&collector->dirs, options->pid, options->starttime);
 	collector_say_fallback(collector);
 	collector->moves = true;

@@ -24,6 +24,8 @@
 #define CHILD_AFTER_NS 20000000ull
 #define FIRST_TRY_NS 5000000ull /* after a process was found without Python; doubles */
 #define LONGEST_TRY_NS 200000000ull
+#define TRIES_OF_AGE 4u /* a process that has long been without Python: a quarter of its age */
+#define SLOWEST_TRY_NS 2000000000ull
 #define AFTER_LATE_NS 5000000000ull
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define CHILDREN_BYTES 16384
@@ -35,12 +37,24 @@
 
 /* ---- a process ------------------------------------------------------------------------------- */
 
+/* A program may load Python at any time, but each attempt reads the list of its mappings. */
+static uint64_t longest_try(const struct watched *one, uint64_t now_ns)
+{
+	uint64_t by_age_ns = (now_ns - one->found_ns) / TRIES_OF_AGE;
+
+	if (one->first_ns || by_age_ns < LONGEST_TRY_NS)
+		return LONGEST_TRY_NS;
+	return by_age_ns < SLOWEST_TRY_NS ? by_age_ns : SLOWEST_TRY_NS;
+}
+
 static void close_stack(struct watched *one, uint64_t now_ns)
 {
+	uint64_t longest_ns = longest_try(one, now_ns);
+
 	pystack_close(&one->stack);
 	one->open = false;
 	one->try_ns = now_ns + one->pause_ns;
-	one->pause_ns = one->pause_ns * 2 < LONGEST_TRY_NS ? one->pause_ns * 2 : LONGEST_TRY_NS;
+	one->pause_ns = one->pause_ns * 2 < longest_ns ? one->pause_ns * 2 : longest_ns;
 }
 
 static bool find_python(struct sampler_inside *inside, struct watched *one, uint64_t now_ns)
@@ -195,7 +209,9 @@ static void python_sampler_watch(struct sampler_inside *inside, pid_t pid, uint6
 	one->starttime = starttime;
 	one->pause_ns = FIRST_TRY_NS;
 	one->children_fd = one->memory_fd = -1;
-	one->next_ns = clock_monotonic_ns() + after_ns;
+	one->found_ns = clock_monotonic_ns();
+	one->next_ns = one->found_ns + after_ns;
+	one->is_child = after_ns > 0;
 	slow_zones_init(&one->zones, inside->live_dir, pid, starttime);
 	inside->watched[inside->watched_count++] = one;
 }
@@ -256,7 +272,11 @@ static void sampler_visit(struct sampler_inside *inside, struct watched *one, ui
 		if (slow_zones_look(&one->zones, inside->options.slow_ns, cause, sizeof(cause)))
 			sampler_take(inside, one, sampler_intern(cause));
 	}
-	if (is_sampling(inside) && now_ns >= one->next_ns && !one->gone)
+	if (!is_sampling(inside) || now_ns < one->next_ns || one->gone)
+		return;
+	if (inside->adaptive && sampler_is_too_young(one, now_ns))
+		one->next_ns = now_ns + CHILD_AFTER_NS;
+	else
 		take_periodic(inside, one, now_ns);
 }
 

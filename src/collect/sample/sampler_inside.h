@@ -41,6 +41,8 @@ struct watched {
 	bool gone;
 	uint64_t try_ns,
 		pause_ns; /* time of the next attempt to find Python, and the pause after it */
+	uint64_t found_ns; /* when it was added here */
+	bool is_child; /* found below another one */
 	uint64_t next_ns;
 	uint64_t look_ns, zones_ns; /* times of the next search for children, and for slow zones */
 	int children_fd; /* of the main thread; -1: not open */
@@ -102,6 +104,9 @@ void sampler_write(struct sampler_inside *inside, struct watched *one, uint64_t 
 void sampler_forget_seen(struct sampler_inside *inside, struct watched *one, size_t from);
 
 /* sampler_pace.c */
+/* A child that has hardly used CPU time yet: most that a program starts in great number never
+   will. */
+bool sampler_is_too_young(const struct watched *one, uint64_t now_ns);
 /* Sets idle_permille; of a process that cannot be read it stays 0. */
 void sampler_learn_idle(struct watched *one, uint64_t now_ns);
 void sampler_choose_period(struct sampler_inside *inside, struct watched *one, uint64_t now_ns);

@@ -6,6 +6,8 @@
 #include "collect/sample/sampler_inside.h"
 #include "record/record.h"
 
+#define CHILD_USES_NS 30000000ull /* the start of a Python takes 10 to 20 ms */
+#define CHILD_YOUNG_NS 300000000ull /* one that waits is sampled, too */
 #define BURST_EVERY_NS 1000000000ull /* at least, while the memory grows */
 #define BURST_YOUNG_NS 3000000000ull /* of age: a short run has few seconds */
 #define BURST_YOUNG_EVERY_NS 100000000ull
@@ -52,6 +54,12 @@ static uint64_t process_cpu_ns(pid_t pid)
 	if (clock_gettime(clock, &used))
 		return 0;
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+bool sampler_is_too_young(const struct watched *one, uint64_t now_ns)
+{
+	return one->is_child && !one->taken && now_ns - one->found_ns < CHILD_YOUNG_NS &&
+	       process_cpu_ns(one->pid) < CHILD_USES_NS;
 }
 
 void sampler_learn_idle(struct watched *one, uint64_t now_ns)

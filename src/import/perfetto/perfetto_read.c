@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "import/import.h"
+#include "import/input/protobuf_stream.h"
 #include "import/perfetto/perfetto.h"
 #include "import/perfetto/perfetto_state.h"
 
@@ -368,25 +369,6 @@ bool perfetto_is(const char *bytes, size_t count)
 	return parts && !inner.bad && (reader.at == reader.end || *reader.at == 0x0a);
 }
 
-/* Makes the next packet whole in the window. False: the end of the file, or *bad. */
-static bool next_packet(struct input *input, struct json_scan *scan, struct protobuf_field *out,
-			bool *bad)
-{
-	for (;;) {
-		struct protobuf_reader reader = { (const unsigned char *)scan->at,
-						  (const unsigned char *)scan->end, false };
-
-		if (scan->at && protobuf_read_next(&reader, out)) {
-			scan->at = (const char *)reader.at;
-			return true;
-		}
-		if (!input_more(input, scan)) {
-			*bad = scan->at != scan->end;
-			return false;
-		}
-	}
-}
-
 static void read_packets(struct perfetto_state *state, struct input *input, struct json_scan *scan,
 			 bool *bad)
 {
@@ -395,7 +377,7 @@ static void read_packets(struct perfetto_state *state, struct input *input, stru
 	struct packet packet;
 	uint64_t packets = 0;
 
-	while (!*bad && next_packet(input, scan, &field, bad)) {
+	while (!*bad && protobuf_stream_next(input, scan, &field, bad)) {
 		struct protobuf_reader reader = protobuf_read_message(&field);
 
 		if (field.number != TRACE_PACKET)

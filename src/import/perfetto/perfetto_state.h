@@ -3,7 +3,7 @@
 #define KYMO_IMPORT_PERFETTO_PERFETTO_STATE_H
 
 #include "base/intern.h"
-#include "import/perfetto/protobuf_read.h"
+#include "import/input/protobuf_read.h"
 #include "import/trace.h"
 
 struct perfetto_track {

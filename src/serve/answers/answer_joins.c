@@ -7,15 +7,18 @@
 
 static bool read_joins(struct request *request, struct question *out)
 {
-	static const char *const kinds[] = { "partners", "collectives", "launches", "launched" };
+	static const char *const kinds[] = { "partners", "collectives", "launches", "launched",
+					     "links" };
 	const char *of = request_get(request, "of");
 	size_t kind = 0;
 
-	while (kind < 4 && (!of || strcmp(of, kinds[kind])))
+	while (kind < QUESTION_JOINS_KINDS && (!of || strcmp(of, kinds[kind])))
 		kind++;
-	if (kind == 4 || !rank_set_read(&out->ranks, request_get(request, "ranks"))) {
+	if (kind == QUESTION_JOINS_KINDS ||
+	    !rank_set_read(&out->ranks, request_get(request, "ranks"))) {
 		answer_error(request, 400,
-			     "of=partners, collectives, launches or launched; ranks=0,3,8-15",
+			     "of=partners, collectives, launches, launched or links; "
+			     "ranks=0,3,8-15",
 			     "of or ranks is missing or wrong");
 		return false;
 	}

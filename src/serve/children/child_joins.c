@@ -12,7 +12,8 @@
 static const char *const joins[] = { [QUESTION_PARTNERS] = sql_joins_partners,
 				     [QUESTION_COLLECTIVES] = sql_joins_collectives,
 				     [QUESTION_LAUNCHES] = sql_joins_launches,
-				     [QUESTION_LAUNCHED] = sql_joins_launched };
+				     [QUESTION_LAUNCHED] = sql_joins_launched,
+				     [QUESTION_LINKS] = sql_joins_links };
 
 static void joins_sql(const struct question *question, struct buf *out)
 {

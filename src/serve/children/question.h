@@ -33,6 +33,7 @@ enum question_joins {
 	QUESTION_COLLECTIVES, /* those of a time range */
 	QUESTION_LAUNCHES, /* of the operations of a time range */
 	QUESTION_LAUNCHED, /* operations that a thread launched in a time range */
+	QUESTION_LINKS, /* forward and backward operators that belong together */
 	QUESTION_JOINS_KINDS
 };
 

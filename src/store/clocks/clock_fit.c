@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CORNERS_MAX 64u
+#include "store/clocks/clock_lines.h"
+
 #define FIT_CONFIRM 4u /* contradictions in a row that make a step */
 #define FIT_ENOUGH 8u /* collectives for an estimate from ends */
 #define FIT_BLOCKS 16u
-#define FIT_SURE 4.0 /* standard errors that are stated */
 /* How much longer one host may take than the other to notice the last arrival, as a part of the
    latency. Ranks of one host that were aligned as if they had two clocks differed by up to 0.18,
    at a load of eight programs for each core, and also if one of them was always the last. */
@@ -22,57 +22,6 @@ double clock_fit_offset(const struct clock_fit_piece *piece, int64_t t_ns)
 
 /* ---- the lines that causality allows -------------------------------------------------------- */
 
-/* A convex polygon of lines: an offset at t0 (relative to base_ns) and a drift, in ns per s. */
-struct lines {
-	int64_t t0_ns, base_ns;
-	size_t count; /* corners; 0: no line is left */
-	double offset[CORNERS_MAX], drift[CORNERS_MAX];
-};
-
-static double seconds_after(const struct lines *lines, int64_t t_ns)
-{
-	return (double)(t_ns - lines->t0_ns) / 1e9;
-}
-
-/* Above 0: beyond the bound, which is a lower one if sign is -1. */
-static double beyond(const struct lines *lines, size_t i, double seconds, double bound, double sign)
-{
-	return sign * (lines->offset[i] + lines->drift[i] * seconds - bound);
-}
-
-static void add_corner(struct lines *to, double offset, double drift)
-{
-	if (to->count < CORNERS_MAX) {
-		to->offset[to->count] = offset;
-		to->drift[to->count++] = drift;
-	}
-}
-
-/* Keeps the lines within the bound. Too many corners: the bound is left out, which allows more. */
-static void keep_within(struct lines *lines, double seconds, double bound, double sign)
-{
-	struct lines kept = { .t0_ns = lines->t0_ns, .base_ns = lines->base_ns };
-
-	for (size_t i = 0; i < lines->count; i++) {
-		size_t next = (i + 1) % lines->count;
-		double here = beyond(lines, i, seconds, bound, sign);
-		double there = beyond(lines, next, seconds, bound, sign);
-
-		if (here <= 0)
-			add_corner(&kept, lines->offset[i], lines->drift[i]);
-		if ((here <= 0) != (there <= 0)) {
-			double part = here / (here - there);
-
-			add_corner(&kept,
-				   lines->offset[i] +
-					   part * (lines->offset[next] - lines->offset[i]),
-				   lines->drift[i] + part * (lines->drift[next] - lines->drift[i]));
-		}
-	}
-	if (kept.count < CORNERS_MAX)
-		*lines = kept;
-}
-
 /* The bounds of the offset at its time. */
 static int64_t low_of(const struct clock_fit_event *event, int64_t slack_ns)
 {
@@ -84,56 +33,31 @@ static int64_t high_of(const struct clock_fit_event *event, int64_t slack_ns)
 	return event->end_ns - event->last_ns + slack_ns;
 }
 
-static bool lines_begin(struct lines *lines, const struct clock_fit_event *event, int64_t slack_ns)
+static bool lines_begin(struct clock_lines *lines, const struct clock_fit_event *event,
+			int64_t slack_ns)
 {
 	int64_t low = low_of(event, slack_ns), high = high_of(event, slack_ns);
-	const double drift = CLOCK_FIT_DRIFT_MAX * 1e9;
+	int64_t base = low + (high - low) / 2;
 
-	memset(lines, 0, sizeof(*lines));
-	lines->t0_ns = event->end_ns;
-	lines->base_ns = low + (high - low) / 2;
-	if (low > high)
-		return false;
-	add_corner(lines, (double)(low - lines->base_ns), -drift);
-	add_corner(lines, (double)(high - lines->base_ns), -drift);
-	add_corner(lines, (double)(high - lines->base_ns), drift);
-	add_corner(lines, (double)(low - lines->base_ns), drift);
-	return true;
+	clock_lines_begin(
+		lines, event->end_ns, base,
+		(struct clock_lines_interval){ (double)(low - base), (double)(high - base), 0 },
+		CLOCK_LINES_ANY_DRIFT);
+	return lines->count;
 }
 
 /* False: no line is left, and *lines is as before. */
-static bool lines_add(struct lines *lines, const struct clock_fit_event *event, int64_t slack_ns)
+static bool lines_add(struct clock_lines *lines, const struct clock_fit_event *event,
+		      int64_t slack_ns)
 {
-	struct lines kept = *lines;
+	struct clock_lines kept = *lines;
 	int64_t low = low_of(event, slack_ns), high = high_of(event, slack_ns);
 
-	/* The last arrival is before the end by no more than its wait: one time for both. */
-	keep_within(&kept, seconds_after(lines, event->end_ns), (double)(high - lines->base_ns), 1);
-	keep_within(&kept, seconds_after(lines, event->arrival_ns), (double)(low - lines->base_ns),
-		    -1);
-	if (!kept.count)
+	if (!clock_lines_below(&kept, event->end_ns, (double)(high - lines->base_ns)) ||
+	    !clock_lines_above(&kept, event->arrival_ns, (double)(low - lines->base_ns)))
 		return false;
 	*lines = kept;
 	return true;
-}
-
-struct interval {
-	double low, high, best;
-};
-
-static struct interval lines_at(const struct lines *lines, int64_t t_ns)
-{
-	double seconds = seconds_after(lines, t_ns);
-	struct interval all = { INFINITY, -INFINITY, 0 };
-
-	for (size_t i = 0; i < lines->count; i++) {
-		double value = lines->offset[i] + lines->drift[i] * seconds;
-
-		all.low = fmin(all.low, value);
-		all.high = fmax(all.high, value);
-	}
-	all.best = (all.low + all.high) / 2;
-	return all;
 }
 
 /* ---- the estimate from ends ----------------------------------------------------------------- */
@@ -157,24 +81,33 @@ static double quantile_of(double *values, size_t count, double share)
 }
 
 /* The usual difference between both ends, within what causality allows. */
-static double end_difference(const struct lines *lines, const struct clock_fit_event *events,
+static double end_difference(const struct clock_lines *lines, const struct clock_fit_event *events,
 			     size_t count, double *room)
 {
-	struct interval allowed = lines_at(lines, events[count / 2].end_ns);
+	struct clock_lines_interval allowed = clock_lines_at(lines, events[count / 2].end_ns);
 
 	for (size_t i = 0; i < count; i++)
 		room[i] = (double)(events[i].end_ns - lines->base_ns - events[i].other_end_ns);
 	return fmin(allowed.high, fmax(allowed.low, quantile_of(room, count, 0.5)));
 }
 
-/* How long after the last arrival this host and the other one left. */
-static bool fill_block(struct blocks *blocks, const struct lines *lines,
-		       const struct clock_fit_event *events, size_t count)
+static double middle_of(const struct clock_lines *lines, const struct clock_fit_event *events,
+			size_t count)
 {
-	double *own = malloc(count * sizeof(*own)), *other = malloc(count * sizeof(*other));
-	double at = 0, usual = own && other ? end_difference(lines, events, count, own) : 0;
+	double at = 0;
 
-	for (size_t i = 0; own && other && i < count; i++) {
+	for (size_t i = 0; i < count; i++)
+		at += clock_lines_seconds(lines, events[i].end_ns) / (double)count;
+	return at;
+}
+
+/* How long after the last arrival this host and the other one left. */
+static void fill_leaving(const struct clock_lines *lines, const struct clock_fit_event *events,
+			 size_t count, double *own, double *other)
+{
+	double usual = end_difference(lines, events, count, own);
+
+	for (size_t i = 0; i < count; i++) {
 		const struct clock_fit_event *event = &events[i];
 		double arrival = (double)(event->arrival_ns - lines->base_ns - event->last_ns) -
 				 usual;
@@ -184,12 +117,22 @@ static bool fill_block(struct blocks *blocks, const struct lines *lines,
 
 		own[i] = (double)(event->end_ns - lines->base_ns - event->last_ns) - last;
 		other[i] = (double)(event->other_end_ns - event->last_ns) - last;
-		at += seconds_after(lines, event->end_ns) / (double)count;
 	}
-	if (own && other) {
-		double mine = quantile_of(own, count, 0.25),
-		       theirs = quantile_of(other, count, 0.25);
+}
 
+/* drift: what is known of it. A quantile of times that drift apart would be one of the drift. */
+static bool fill_block(struct blocks *blocks, const struct clock_lines *lines,
+		       const struct clock_fit_event *events, size_t count, double drift)
+{
+	double *own = malloc(count * sizeof(*own)), *other = malloc(count * sizeof(*other));
+	double at = middle_of(lines, events, count), mine, theirs;
+
+	if (own && other) {
+		fill_leaving(lines, events, count, own, other);
+		for (size_t i = 0; i < count; i++)
+			own[i] -= drift * (clock_lines_seconds(lines, events[i].end_ns) - at);
+		mine = quantile_of(own, count, 0.25);
+		theirs = quantile_of(other, count, 0.25);
 		blocks->at[blocks->count] = at;
 		blocks->offset[blocks->count] = mine - theirs;
 		blocks->latency[blocks->count++] = fmax(0, theirs);
@@ -199,8 +142,8 @@ static bool fill_block(struct blocks *blocks, const struct lines *lines,
 	return own && other;
 }
 
-static bool fill_blocks(struct blocks *blocks, const struct lines *lines,
-			const struct clock_fit_event *events, size_t count)
+static bool fill_blocks(struct blocks *blocks, const struct clock_lines *lines,
+			const struct clock_fit_event *events, size_t count, double drift)
 {
 	size_t wanted = count / FIT_ENOUGH < FIT_BLOCKS ? count / FIT_ENOUGH : FIT_BLOCKS;
 
@@ -208,7 +151,7 @@ static bool fill_blocks(struct blocks *blocks, const struct lines *lines,
 	for (size_t i = 0; i < wanted; i++) {
 		size_t from = i * count / wanted, to = (i + 1) * count / wanted;
 
-		if (!fill_block(blocks, lines, events + from, to - from))
+		if (!fill_block(blocks, lines, events + from, to - from, drift))
 			return false;
 	}
 	return true;
@@ -230,19 +173,33 @@ static double slope_of(const struct blocks *blocks)
 
 struct estimate {
 	double middle, offset, slope; /* offset at the middle of the blocks */
+	double raw_slope, raw_slope_error; /* before noise is left out */
 	double error, slope_error; /* standard errors */
+	double sure; /* how many of them are stated */
 	double latency;
+	double slack; /* of the recorded times */
 };
 
+/* Not a robust scale: a block that lies apart makes the stated error larger, as it should. */
 static double residual_scale(const struct blocks *blocks, double slope, double middle,
 			     double offset)
 {
-	double sizes[FIT_BLOCKS];
+	double squares = 0;
 
 	for (size_t i = 0; i < blocks->count; i++)
-		sizes[i] = fabs(blocks->offset[i] - offset - slope * (blocks->at[i] - middle));
-	return 1.4826 * quantile_of(sizes, blocks->count, 0.5) *
-	       sqrt((double)blocks->count / (double)(blocks->count - 2));
+		squares += pow(blocks->offset[i] - offset - slope * (blocks->at[i] - middle), 2);
+	return sqrt(squares / (double)(blocks->count - 2));
+}
+
+/* How many standard errors are stated: 99.9 % of Student's t distribution. Of a few blocks the
+   scale itself is hardly known. */
+static double sure(size_t blocks)
+{
+	static const double t[] = { 31.6, 12.9, 8.61, 6.87, 5.96, 5.41, 5.04,
+				    4.78, 4.59, 4.44, 4.32, 4.22, 4.14 };
+	const size_t last = sizeof(t) / sizeof(t[0]) - 1, at = blocks - 4;
+
+	return t[at < last ? at : last];
 }
 
 static struct estimate estimate_of(const struct blocks *blocks)
@@ -260,45 +217,51 @@ static struct estimate estimate_of(const struct blocks *blocks)
 	out.offset = quantile_of(values, blocks->count, 0.5);
 	out.latency = quantile_of(latencies, blocks->count, 0.5);
 	scale = residual_scale(blocks, out.slope, out.middle, out.offset);
-	out.error = scale / sqrt((double)blocks->count);
+	out.sure = sure(blocks->count);
+	/* The standard error of a median is that much larger than that of a mean. */
+	out.error = sqrt(M_PI_2) * scale / sqrt((double)blocks->count);
 	out.slope_error = squares > 0 ? scale / sqrt(squares) : 0;
+	out.raw_slope = out.slope;
+	out.raw_slope_error = out.slope_error;
 	/* Noise would be prolonged over the whole run; what is left out is stated. */
 	if (fabs(out.slope) < 5 * out.slope_error) {
-		out.slope_error = fmax(out.slope_error, fabs(out.slope) / FIT_SURE);
+		out.slope_error += fabs(out.slope) / out.sure;
 		out.slope = 0;
 	}
 	return out;
 }
 
 /* The truth may differ from the estimate by its noise and by what it cannot see. */
-static struct interval estimate_at(const struct estimate *estimate, double seconds)
+static struct clock_lines_interval estimate_at(const struct estimate *estimate, double seconds)
 {
 	double away = seconds - estimate->middle;
 	double value = estimate->offset + estimate->slope * away;
-	double error = FIT_SURE * hypot(estimate->error, estimate->slope_error * away) +
-		       FIT_UNLIKE * estimate->latency;
+	double error = estimate->sure * hypot(estimate->error, estimate->slope_error * away) +
+		       FIT_UNLIKE * estimate->latency + estimate->slack;
 
-	return (struct interval){ value - error, value + error, value };
+	return (struct clock_lines_interval){ value - error, value + error, value };
 }
 
 /* ---- a piece -------------------------------------------------------------------------------- */
 
-static struct interval narrowed(struct interval certain, struct interval estimated)
+static struct clock_lines_interval narrowed(struct clock_lines_interval certain,
+					    struct clock_lines_interval estimated)
 {
-	struct interval both = { fmax(certain.low, estimated.low),
-				 fmin(certain.high, estimated.high), 0 };
+	struct clock_lines_interval both = { fmax(certain.low, estimated.low),
+					     fmin(certain.high, estimated.high), 0 };
 
 	both.best = fmin(both.high, fmax(both.low, estimated.best));
 	return both.low <= both.high ? both : certain;
 }
 
-static double error_of(struct interval interval)
+static double error_of(struct clock_lines_interval interval)
 {
 	return fmax(interval.high - interval.best, interval.best - interval.low);
 }
 
-static void piece_through(struct clock_fit_piece *piece, const struct lines *lines, int64_t last_ns,
-			  struct interval first, struct interval last)
+static void piece_through(struct clock_fit_piece *piece, const struct clock_lines *lines,
+			  int64_t last_ns, struct clock_lines_interval first,
+			  struct clock_lines_interval last)
 {
 	double change = last.best - first.best, error = fmax(error_of(first), error_of(last));
 
@@ -309,7 +272,7 @@ static void piece_through(struct clock_fit_piece *piece, const struct lines *lin
 }
 
 /* Too few collectives to determine a drift: one value that both ends allow. */
-static void without_drift(struct interval *first, struct interval *last)
+static void without_drift(struct clock_lines_interval *first, struct clock_lines_interval *last)
 {
 	double low = fmax(first->low, last->low), high = fmin(first->high, last->high);
 
@@ -317,20 +280,26 @@ static void without_drift(struct interval *first, struct interval *last)
 		first->best = last->best = (low + high) / 2;
 }
 
-static bool piece_fit(struct clock_fit_piece *piece, const struct lines *lines,
-		      const struct clock_fit_event *events, size_t count)
+static bool piece_fit(struct clock_fit_piece *piece, const struct clock_lines *lines,
+		      const struct clock_fit_event *events, size_t count, int64_t slack_ns)
 {
 	int64_t last_ns = events[count - 1].end_ns, others = 0;
-	struct interval first = lines_at(lines, lines->t0_ns), last = lines_at(lines, last_ns);
+	struct clock_lines_interval first = clock_lines_at(lines, lines->t0_ns),
+				    last = clock_lines_at(lines, last_ns);
 	struct blocks blocks;
 
-	if (!fill_blocks(&blocks, lines, events, count))
+	piece->ends_drift_error = -1;
+	if (!fill_blocks(&blocks, lines, events, count, 0) ||
+	    !fill_blocks(&blocks, lines, events, count, slope_of(&blocks)))
 		return false;
 	if (blocks.count >= 4) {
 		struct estimate estimate = estimate_of(&blocks);
 
+		estimate.slack = (double)slack_ns;
+		piece->ends_drift = estimate.raw_slope / 1e9;
+		piece->ends_drift_error = estimate.sure * estimate.raw_slope_error / 1e9;
 		first = narrowed(first, estimate_at(&estimate, 0));
-		last = narrowed(last, estimate_at(&estimate, seconds_after(lines, last_ns)));
+		last = narrowed(last, estimate_at(&estimate, clock_lines_seconds(lines, last_ns)));
 	} else {
 		without_drift(&first, &last);
 	}
@@ -346,7 +315,7 @@ static bool piece_fit(struct clock_fit_piece *piece, const struct lines *lines,
 
 struct span {
 	size_t from, to;
-	struct lines lines;
+	struct clock_lines lines;
 };
 
 /* The longest span from `from` that lines fit; contradictions that are not confirmed by those after
@@ -376,9 +345,9 @@ static size_t span_find(struct span *span, const struct clock_fit_event *events,
 	return passed;
 }
 
-static double away_from(const struct lines *lines, const struct clock_fit_event *event)
+static double away_from(const struct clock_lines *lines, const struct clock_fit_event *event)
 {
-	struct interval allowed = lines_at(lines, event->end_ns);
+	struct clock_lines_interval allowed = clock_lines_at(lines, event->end_ns);
 
 	return fabs((double)(event->end_ns - event->other_end_ns - lines->base_ns) -
 		    (allowed.low + allowed.high) / 2);
@@ -402,7 +371,7 @@ static bool span_fit(struct span *span, const struct clock_fit_event *events, in
 {
 	span_find(span, events, span->to, slack_ns);
 	return span->from < span->to &&
-	       piece_fit(out, &span->lines, events + span->from, span->to - span->from);
+	       piece_fit(out, &span->lines, events + span->from, span->to - span->from, slack_ns);
 }
 
 /* Between the last collective of a piece and the first of the next. A clock that was set back has

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #define CLOCK_FIT_PIECES 8u
-#define CLOCK_FIT_DRIFT_MAX 5e-4 /* of quartz clocks: 100 ppm */
 
 /* One collective: times of this host by its own clock, those of the others on the common axis. */
 struct clock_fit_event {
@@ -37,6 +36,8 @@ struct clock_fit_piece {
 	double offset_ns, drift;
 	int64_t error_ns; /* from its first collective to its last */
 	uint32_t used; /* collectives */
+	/* The drift by the ends alone: how long hosts usually take to leave does not change it. */
+	double ends_drift, ends_drift_error; /* the error is below 0: not known */
 };
 
 struct clock_fit {

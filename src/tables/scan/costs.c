@@ -8,8 +8,8 @@
 #define ROWS_MOST 256 /* at the end of a stream; every source is among them */
 
 /* Sources that measure themselves; the last one is for those unknown to this version. */
-static const char *const words[] = { "collector", "sampler", "native", "python",
-				     "line",	  "torch",   "device", "other" };
+static const char *const words[] = { "collector", "sampler", "native",	 "python", "line",
+				     "torch",	  "device",  "triggers", "other" };
 #define WORDS (sizeof(words) / sizeof(words[0]))
 
 struct costs {

@@ -94,3 +94,86 @@ int modules_print(struct tables *tables, size_t most, FILE *out, const struct te
 	buf_fini(&sql);
 	return rc < 0 ? rc : printing.printed;
 }
+
+/* ---- FLOPs ---- */
+
+/* 1.31 G, 45.2 T */
+static struct format_text modules_si(double value)
+{
+	static const char units[] = " kMGTPE";
+	struct format_text text;
+	size_t unit = 0;
+
+	while (value >= 999.5 && unit + 2 < sizeof(units)) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(text.text, sizeof(text.text), "%.*f %c",
+		 value >= 99.5	 ? 0
+		 : value >= 9.95 ? 1
+				 : 2,
+		 value, units[unit]);
+	if (!unit)
+		snprintf(text.text, sizeof(text.text), "%.0f ", value);
+	return text;
+}
+
+static void print_whole(const struct printing *printing, const struct rows *rows)
+{
+	char origin[16], peak[128] = "";
+
+	rows_copy_text(rows, 6, origin, sizeof(origin));
+	if (rows_number(rows, 3, -1) >= 0)
+		snprintf(peak, sizeof(peak), ", %s of the peak (%s, %sFLOP/s)",
+			 format_percent(rows_number(rows, 3, 0)).text, origin,
+			 modules_si(rows_number(rows, 5, 0)).text);
+	text_line(printing->out, "  %s operators and %sFLOP a step, %sFLOP/s%s; %.0f recorded",
+		  format_count_short((uint64_t)rows_number(rows, 4, 0)).text,
+		  modules_si(rows_number(rows, 1, 0)).text,
+		  modules_si(rows_number(rows, 2, 0)).text, peak, rows_number(rows, 7, 0));
+	fprintf(printing->out, "%s  %12s %12s %8s  %s%s\n", text_paint(printing->style, TEXT_BOLD),
+		"FLOP a step", "FLOP/s", "% peak", "torch module, forward and backward",
+		text_plain(printing->style));
+}
+
+static int modules_flops_row(const struct rows *rows, void *context)
+{
+	struct printing *printing = context;
+	struct buf line = { 0 };
+	char module[256], percent[16] = "-";
+
+	if (!printing->printed++) {
+		print_whole(printing, rows);
+		return 0;
+	}
+	rows_copy_text(rows, 0, module, sizeof(module));
+	if (rows_number(rows, 3, -1) >= 0)
+		snprintf(percent, sizeof(percent), "%.1f", 100 * rows_number(rows, 3, 0));
+	buf_text(&line, "  ");
+	text_pad(&line, modules_si(rows_number(rows, 1, 0)).text, 12, 1);
+	text_pad(&line, modules_si(rows_number(rows, 2, 0)).text, 13, 1);
+	text_pad(&line, percent, 9, 1);
+	buf_text(&line, "  ");
+	text_fit(&line, module, printing->name_columns, -1, printing->style);
+	fprintf(printing->out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+	return 0;
+}
+
+int modules_print_flops(struct tables *tables, size_t most, FILE *out,
+			const struct text_style *style, struct kymo_error *err)
+{
+	struct printing printing = { .out = out,
+				     .style = style,
+				     .name_columns = MODULE_NAME_LEAST };
+	struct buf sql = { 0 };
+	int rc;
+
+	if (style->columns > MODULE_COLUMNS + MODULE_NAME_LEAST)
+		printing.name_columns = (size_t)style->columns - MODULE_COLUMNS;
+	sql_fill(&sql, sql_flops_top,
+		 (struct sql_value[]){ { "limit", .number = (int64_t)most + 1 }, { NULL } });
+	rc = rows_each(tables, buf_get(&sql), modules_flops_row, &printing, err);
+	buf_fini(&sql);
+	return rc < 0 ? rc : printing.printed;
+}

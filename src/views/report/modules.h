@@ -11,5 +11,8 @@
    recorded, or a negative errno. */
 int modules_print(struct tables *tables, size_t most, FILE *out, const struct text_style *style,
 		  struct kymo_error *err);
+/* FLOPs of the recorded steps: one line for all, and the modules with most of them. As above. */
+int modules_print_flops(struct tables *tables, size_t most, FILE *out,
+			const struct text_style *style, struct kymo_error *err);
 
 #endif

@@ -424,6 +424,18 @@ static int section_modules(struct report *report)
 	return printed < 0 ? printed : 0;
 }
 
+static int section_operators(struct report *report)
+{
+	int printed;
+
+	if (!facts_rows_of(&report->facts, "torch.ops").kept)
+		return 0;
+	heading(report, "Operators");
+	printed = modules_print_flops(report->tables, MODULES_MOST, report->out, report->style,
+				      report->err);
+	return printed < 0 ? printed : 0;
+}
+
 /* ---- devices -------------------------------------------------------------------------------- */
 
 static int section_devices(struct report *report)
@@ -523,9 +535,9 @@ static int section_losses(struct report *report)
 
 /* In the order of printing. 0, or a negative errno that ends the report. */
 static int (*const sections[])(struct report *report) = {
-	section_open_zones, section_steps,   section_phases,	report_slowest,
-	section_path,	    section_regions, section_functions, section_threads,
-	section_modules,    section_devices, section_memory,	section_losses,
+	section_open_zones, section_steps,     section_phases,	report_slowest,	 section_path,
+	section_regions,    section_functions, section_threads, section_modules, section_operators,
+	section_devices,    section_memory,    section_losses,
 };
 
 int report_print(struct tables *tables, bool subtract, const struct text_style *style, FILE *out,

@@ -460,7 +460,7 @@ int summary_print(const char *path, const struct summary_options *options, FILE 
 	summary_say_open(recording, style.utf8, screen.open, sizeof(screen.open));
 	text_shorten(screen.open, sizeof(screen.open), 2, OPEN_LINES, &style);
 	screen.note = hint_of(recording);
-	screen.stack_said = options && options->lines_above;
+	screen.stack_said = options && options->stack_said;
 	if (is_small(recording)) {
 		rc = print_from_store(recording, &screen, err);
 	} else if (print_from_tables(path, &screen, &why)) {

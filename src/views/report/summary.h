@@ -10,7 +10,8 @@
 struct summary_options {
 	bool colour;
 	int columns; /* of the terminal; 0: 80 */
-	int lines_above; /* that the last stack has taken; 0: none is printed */
+	int lines_above; /* besides one on how it ended: a long path, the last stack */
+	bool stack_said; /* the last stack is printed above */
 };
 
 /* At most 22 lines on the recording at path. Without DuckDB it is shorter, with the reason. 0, or a

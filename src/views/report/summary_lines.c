@@ -1,5 +1,6 @@
 #include "views/report/summary_lines.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "views/term/format.h"
@@ -219,7 +220,7 @@ void summary_lines_collections(FILE *out, const struct facts *facts, const struc
 		fprintf(out, "  garbage collection: %s in %s collection%s, %s of the run\n",
 			format_duration(facts->gc_ns, style->utf8).text,
 			format_count(facts->gc_count).text, facts->gc_count == 1 ? "" : "s",
-			format_percent(facts->gc_ns / facts->duration_ns).text);
+			format_percent(fmin(1, facts->gc_ns / facts->duration_ns)).text);
 }
 
 void summary_lines_losses(FILE *out, const struct facts *facts, const struct text_style *style)
@@ -279,27 +280,38 @@ void summary_lines_cost(FILE *out, const struct facts *facts, const struct text_
 	buf_fini(&line);
 }
 
+/* Adds a clause if the line has room for it. */
+static void add_clause(struct buf *line, const char *clause, const struct text_style *style)
+{
+	if (line->used + strlen(clause) <= (size_t)style->columns)
+		buf_text(line, clause);
+}
+
 void summary_lines_memory(FILE *out, const struct facts *facts, const struct text_style *style)
 {
 	const struct facts_memory *memory = &facts->memory;
+	/* The last values are read just after the end of the program. */
+	double peak_at_ns = memory->peak_at_ns < facts->duration_ns ? memory->peak_at_ns
+								    : facts->duration_ns;
+	struct buf line = { 0 };
+	char clause[80];
 
 	if (memory->peak_bytes <= 0)
 		return;
-	/* The last values are read just after the end of the program. */
-	fprintf(out, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
-		format_clock(memory->peak_at_ns < facts->duration_ns ? memory->peak_at_ns
-								     : facts->duration_ns,
-			     style->utf8)
-			.text);
+	buf_print(&line, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
+		  format_clock(peak_at_ns, style->utf8).text);
 	/* The last row repeats the one before: a run of a second or two has no value of its end. */
 	if (memory->samples > 3 && memory->last_bytes > 0)
-		fprintf(out, ", %s %s", format_bytes(memory->last_bytes).text,
-			facts->live ? "now" : "at the end");
+		buf_print(&line, ", %s %s", format_bytes(memory->last_bytes).text,
+			  facts->live ? "now" : "at the end");
+	snprintf(clause, sizeof(clause), "; CPU %s of a core",
+		 format_percent(memory->cpu_pct / 100).text);
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
-		fprintf(out, "; CPU %s of a core", format_percent(memory->cpu_pct / 100).text);
+		add_clause(&line, clause, style);
+	snprintf(clause, sizeof(clause), "; %s processes", format_count(memory->processes).text);
 	if (memory->processes > 1)
-		fprintf(out, "; %s processes", format_count(memory->processes).text);
-	fputc('\n', out);
+		add_clause(&line, clause, style);
+	print_line(out, &line);
 }
 
 static bool is_own(const char *table)

@@ -128,12 +128,14 @@ static void print_last_thread(const struct stacks_thread *thread, const struct t
 			      FILE *out)
 {
 	size_t shown = thread->frame_count < FRAMES_SHOWN ? thread->frame_count : FRAMES_SHOWN;
+	struct text_style fitted = *style;
 	struct buf name = { 0 };
 
+	fitted.terminal = true; /* lines of the first screen fit a pipe's 80 columns, too */
 	text_visible(&name, thread->name, strlen(thread->name));
 	fprintf(out, "  Last stack, %s before the end, of thread \"%s\":\n",
 		format_duration((double)thread->age_ns, style->utf8).text, buf_get(&name));
-	backtrace_print_frames(thread->frames, shown, 4, style, out);
+	backtrace_print_frames(thread->frames, shown, 4, &fitted, out);
 	if (shown < thread->frame_count)
 		fprintf(out, "    and %s outer frame%s\n",
 			format_count(thread->frame_count - shown).text,
@@ -141,9 +143,24 @@ static void print_last_thread(const struct stacks_thread *thread, const struct t
 	buf_fini(&name);
 }
 
+/* The recording that has just been made is the latest: a path that does not fit is left out. */
+static void print_next_command(const char *path, size_t threads, const struct text_style *style,
+			       FILE *out)
+{
+	struct buf line = { 0 }, where = { 0 };
+
+	buf_print(&line, "  All threads (%s): kymo backtrace", format_count(threads).text);
+	text_visible(&where, path, strlen(path));
+	if (line.used + 1 + text_width(path, strlen(path)) <= (size_t)style->columns)
+		fprintf(out, "%s %s\n", buf_get(&line), buf_get(&where));
+	else
+		fprintf(out, "%s\n", buf_get(&line));
+	buf_fini(&line);
+	buf_fini(&where);
+}
+
 bool last_stacks_print(const char *path, const struct text_style *style, FILE *out)
 {
-	struct buf where = { 0 };
 	struct stacks *all;
 	size_t count, threads = 0;
 
@@ -152,10 +169,7 @@ bool last_stacks_print(const char *path, const struct text_style *style, FILE *o
 	print_last_thread(main_thread(&all[0]), style, out);
 	for (size_t i = 0; i < count; i++)
 		threads += all[i].thread_count;
-	text_visible(&where, path, strlen(path));
-	fprintf(out, "  All threads (%s): kymo backtrace %s\n", format_count(threads).text,
-		buf_get(&where));
-	buf_fini(&where);
+	print_next_command(path, threads, style, out);
 	last_stacks_free(all, count);
 	return true;
 }

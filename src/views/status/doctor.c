@@ -21,6 +21,7 @@
 #include "collect/perf/perf_events.h"
 #include "views/term/format.h"
 #include "views/query/json.h"
+#include "views/status/doors.h"
 
 #include "tables/tables.h"
 
@@ -29,10 +30,7 @@
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static void found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
 {
 	va_list args;
 
@@ -42,10 +40,7 @@ static void found(struct doctor_finding *finding, enum doctor_state state, const
 	va_end(args);
 }
 
-static void mend(struct doctor_finding *finding, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void mend(struct doctor_finding *finding, const char *format, ...)
+void doctor_mend(struct doctor_finding *finding, const char *format, ...)
 {
 	va_list args;
 
@@ -54,7 +49,7 @@ static void mend(struct doctor_finding *finding, const char *format, ...)
 	va_end(args);
 }
 
-static bool is_library_there(const char *name)
+bool doctor_has_library(const char *name)
 {
 	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
 
@@ -71,16 +66,17 @@ static void say_room(struct doctor_finding *finding, const char *path, uint64_t 
 	uint64_t free_bytes;
 
 	if (statvfs(path, &room)) {
-		found(finding, DOCTOR_LIMITED, "%.180s; cannot read its free space: %s", path,
-		      strerror(errno));
+		doctor_found(finding, DOCTOR_LIMITED, "%.180s; cannot read its free space: %s",
+			     path, strerror(errno));
 		return;
 	}
 	free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
-	found(finding, free_bytes < little ? DOCTOR_LIMITED : DOCTOR_WORKS, "%.180s, %s free", path,
-	      format_bytes((double)free_bytes).text);
+	doctor_found(finding, free_bytes < little ? DOCTOR_LIMITED : DOCTOR_WORKS,
+		     "%.180s, %s free", path, format_bytes((double)free_bytes).text);
 	if (free_bytes < little)
-		mend(finding, "kymo rm --dead removes recordings of ended programs; KYMO_DIR sets "
-			      "another directory, KYMO_BUDGET a smaller budget");
+		doctor_mend(finding,
+			    "kymo rm --dead removes recordings of ended programs; KYMO_DIR sets "
+			    "another directory, KYMO_BUDGET a smaller budget");
 }
 
 static void look_at_memory(struct doctor_finding *finding)
@@ -89,23 +85,25 @@ static void look_at_memory(struct doctor_finding *finding)
 	char path[KYMO_PATH_BYTES];
 
 	if (paths_root(path, sizeof(path), &err)) {
-		found(finding, DOCTOR_BROKEN, "%.250s", err.text);
-		mend(finding, "set KYMO_DIR to a directory that you own");
+		doctor_found(finding, DOCTOR_BROKEN, "%.250s", err.text);
+		doctor_mend(finding, "set KYMO_DIR to a directory that you own");
 		return;
 	}
 	say_room(finding, path, LITTLE_MEMORY / 4);
 	if (paths_root_fallback() == PATHS_TAKEN_BY_ANOTHER) {
 		finding->state = DOCTOR_LIMITED;
-		mend(finding,
-		     "another user has made /dev/shm/kymo-%u, so recordings are kept here; ask the "
-		     "administrator to remove that directory, or set KYMO_DIR",
-		     (unsigned)geteuid());
+		doctor_mend(finding,
+			    "another user has made /dev/shm/kymo-%u, so recordings are kept here; "
+			    "ask the "
+			    "administrator to remove that directory, or set KYMO_DIR",
+			    (unsigned)geteuid());
 	}
 	if (paths_root_fallback() == PATHS_TMPFS_IS_SMALL) {
 		finding->state = DOCTOR_LIMITED;
-		mend(finding,
-		     "the shared memory is too small, so rows go to the disk; use --shm-size 1g "
-		     "for a container, or mount -o remount,size=1g /dev/shm");
+		doctor_mend(
+			finding,
+			"the shared memory is too small, so rows go to the disk; use --shm-size 1g "
+			"for a container, or mount -o remount,size=1g /dev/shm");
 	}
 }
 
@@ -118,18 +116,19 @@ static void look_at_disk(struct doctor_finding *finding)
 		say_room(finding, path, LITTLE_DISK);
 		return;
 	}
-	found(finding, DOCTOR_LIMITED, "%.250s", err.text);
-	mend(finding, "set XDG_STATE_HOME to a directory that you own");
+	doctor_found(finding, DOCTOR_LIMITED, "%.250s", err.text);
+	doctor_mend(finding, "set XDG_STATE_HOME to a directory that you own");
 }
 
 static void look_at_clock(struct doctor_finding *finding)
 {
 	bool counter = clock_init() == KYMO_CLOCK_TSC;
 
-	found(finding, DOCTOR_WORKS,
-	      counter ? "the CPU's time-stamp counter"
-		      : "CLOCK_MONOTONIC: this CPU has no invariant time-stamp counter, so a "
-			"zone costs twice as much");
+	doctor_found(
+		finding, DOCTOR_WORKS,
+		counter ? "the CPU's time-stamp counter"
+			: "CLOCK_MONOTONIC: this CPU has no invariant time-stamp counter, so a "
+			  "zone costs twice as much");
 }
 
 /* ---- SQL ------------------------------------------------------------------------------------- */
@@ -140,11 +139,11 @@ static void look_at_duckdb(struct doctor_finding *finding)
 	const char *version;
 
 	if (!tables_library(&version, &err)) {
-		found(finding, DOCTOR_WORKS, "DuckDB %s", version);
+		doctor_found(finding, DOCTOR_WORKS, "DuckDB %s", version);
 		return;
 	}
-	found(finding, DOCTOR_BROKEN, "%.250s", err.text);
-	mend(finding, "run make to fetch it, or set KYMO_DUCKDB to a libduckdb.so");
+	doctor_found(finding, DOCTOR_BROKEN, "%.250s", err.text);
+	doctor_mend(finding, "run make to fetch it, or set KYMO_DUCKDB to a libduckdb.so");
 }
 
 /* ---- Python ---------------------------------------------------------------------------------- */
@@ -180,7 +179,7 @@ static size_t list_pythons(char *out, size_t out_bytes)
 }
 
 /* The first line that a command prints; false: it cannot be run, or fails. */
-static bool doctor_ask(const char *command, char *out, size_t out_bytes)
+bool doctor_ask(const char *command, char *out, size_t out_bytes)
 {
 	FILE *pipe = popen(command, "r");
 	bool said = pipe && fgets(out, (int)out_bytes, pipe);
@@ -200,21 +199,21 @@ static void doctor_look_at_python(struct doctor_finding *finding)
 		here, sizeof(here));
 
 	if (!count) {
-		found(finding, DOCTOR_LIMITED, "built without Python");
-		mend(finding, "apt-get install python3-dev, then make");
+		doctor_found(finding, DOCTOR_LIMITED, "built without Python");
+		doctor_mend(finding, "apt-get install python3-dev, then make");
 		return;
 	}
 	if (!is_here) {
-		found(finding, DOCTOR_ABSENT, "built for %s; no python3 in PATH", known);
+		doctor_found(finding, DOCTOR_ABSENT, "built for %s; no python3 in PATH", known);
 		return;
 	}
-	found(finding, strstr(known, here) ? DOCTOR_WORKS : DOCTOR_LIMITED,
-	      "built for %s; python3 is %s", known, here);
+	doctor_found(finding, strstr(known, here) ? DOCTOR_WORKS : DOCTOR_LIMITED,
+		     "built for %s; python3 is %s", known, here);
 	if (finding->state == DOCTOR_LIMITED)
-		mend(finding,
-		     "install the headers of Python %s, then run make; stack samples work "
-		     "without",
-		     here);
+		doctor_mend(finding,
+			    "install the headers of Python %s, then run make; stack samples work "
+			    "without",
+			    here);
 }
 
 static void look_at_torch(struct doctor_finding *finding)
@@ -224,10 +223,10 @@ static void look_at_torch(struct doctor_finding *finding)
 	if (doctor_ask("python3 -c 'import importlib.metadata as m; print(m.version(\"torch\"))' "
 		       "2>/dev/null",
 		       version, sizeof(version)))
-		found(finding, DOCTOR_WORKS, "PyTorch %s in python3", version);
+		doctor_found(finding, DOCTOR_WORKS, "PyTorch %s in python3", version);
 	else
-		found(finding, DOCTOR_ABSENT,
-		      "no torch in python3; a recorded program may use another Python");
+		doctor_found(finding, DOCTOR_ABSENT,
+			     "no torch in python3; a recorded program may use another Python");
 }
 
 /* ---- other processes ------------------------------------------------------------------------- */
@@ -267,29 +266,31 @@ static void look_at_stacks(struct doctor_finding *finding)
 	int rc = try_a_child();
 
 	if (rc) {
-		found(finding, DOCTOR_LIMITED, "process_vm_readv is not permitted: %s",
-		      strerror(rc));
-		mend(finding,
-		     "in a container: --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
+		doctor_found(finding, DOCTOR_LIMITED, "process_vm_readv is not permitted: %s",
+			     strerror(rc));
+		doctor_mend(
+			finding,
+			"in a container: --cap-add SYS_PTRACE --security-opt seccomp=unconfined");
 	} else if (scope >= 1 && geteuid()) {
-		found(finding, DOCTOR_LIMITED,
-		      "only of programs started by kymo run: ptrace_scope is %ld", scope);
-		mend(finding, "sudo sysctl kernel.yama.ptrace_scope=0, or sudo kymo attach PID");
+		doctor_found(finding, DOCTOR_LIMITED,
+			     "only of programs started by kymo run: ptrace_scope is %ld", scope);
+		doctor_mend(finding,
+			    "sudo sysctl kernel.yama.ptrace_scope=0, or sudo kymo attach PID");
 	} else {
-		found(finding, DOCTOR_WORKS, "of %s",
-		      geteuid() ? "all your programs" : "all programs, as root");
+		doctor_found(finding, DOCTOR_WORKS, "of %s",
+			     geteuid() ? "all your programs" : "all programs, as root");
 	}
 }
 
 static void look_at_native(struct doctor_finding *finding)
 {
-	if (is_library_there("libdw.so.1")) {
-		found(finding, DOCTOR_WORKS, "libdw");
+	if (doctor_has_library("libdw.so.1")) {
+		doctor_found(finding, DOCTOR_WORKS, "libdw");
 		return;
 	}
-	found(finding, DOCTOR_ABSENT,
-	      "libdw.so.1 not found: kymo backtrace --native shows no C frames");
-	mend(finding, "apt-get install libdw1 (elfutils)");
+	doctor_found(finding, DOCTOR_ABSENT,
+		     "libdw.so.1 not found: kymo backtrace --native shows no C frames");
+	doctor_mend(finding, "apt-get install libdw1 (elfutils)");
 }
 
 /* Samples of C and C++; the message has the setting that allows them. */
@@ -299,23 +300,26 @@ static void look_at_perf(struct doctor_finding *finding)
 	long level = doctor_number_of("/proc/sys/kernel/perf_event_paranoid", -1);
 
 	if (!perf_events_check(&err)) {
-		found(finding, DOCTOR_WORKS, "perf events, perf_event_paranoid is %ld", level);
+		doctor_found(finding, DOCTOR_WORKS, "perf events, perf_event_paranoid is %ld",
+			     level);
 		return;
 	}
-	found(finding, DOCTOR_ABSENT, "no native stacks: perf_event_open: %s", strerror(err.code));
-	mend(finding, "%s",
-	     level > 2 ? "sudo sysctl kernel.perf_event_paranoid=2"
-		       : "allow perf_event_open; in Docker: --cap-add PERFMON");
+	doctor_found(finding, DOCTOR_ABSENT, "no native stacks: perf_event_open: %s",
+		     strerror(err.code));
+	doctor_mend(finding, "%s",
+		    level > 2 ? "sudo sysctl kernel.perf_event_paranoid=2"
+			      : "allow perf_event_open; in Docker: --cap-add PERFMON");
 }
 
 static void look_at_viewer(struct doctor_finding *finding)
 {
-	if (is_library_there("libmicrohttpd.so.12")) {
-		found(finding, DOCTOR_WORKS, "libmicrohttpd");
+	if (doctor_has_library("libmicrohttpd.so.12")) {
+		doctor_found(finding, DOCTOR_WORKS, "libmicrohttpd");
 		return;
 	}
-	found(finding, DOCTOR_ABSENT, "libmicrohttpd.so.12 not found: kymo serve cannot start");
-	mend(finding, "apt-get install libmicrohttpd12");
+	doctor_found(finding, DOCTOR_ABSENT,
+		     "libmicrohttpd.so.12 not found: kymo serve cannot start");
+	doctor_mend(finding, "apt-get install libmicrohttpd12");
 }
 
 /* ---- the machine ----------------------------------------------------------------------------- */
@@ -323,19 +327,21 @@ static void look_at_viewer(struct doctor_finding *finding)
 static void look_at_pressure(struct doctor_finding *finding)
 {
 	if (!access("/proc/pressure/cpu", R_OK))
-		found(finding, DOCTOR_WORKS, "/proc/pressure");
+		doctor_found(finding, DOCTOR_WORKS, "/proc/pressure");
 	else
-		found(finding, DOCTOR_ABSENT,
-		      "no /proc/pressure: no figures on waits for CPU, memory and disk; boot "
-		      "the kernel with psi=1");
+		doctor_found(
+			finding, DOCTOR_ABSENT,
+			"no /proc/pressure: no figures on waits for CPU, memory and disk; boot "
+			"the kernel with psi=1");
 }
 
 static void look_at_gpu(struct doctor_finding *finding)
 {
-	if (is_library_there("libnvidia-ml.so.1"))
-		found(finding, DOCTOR_WORKS, "NVML");
+	if (doctor_has_library("libnvidia-ml.so.1"))
+		doctor_found(finding, DOCTOR_WORKS, "NVML");
 	else
-		found(finding, DOCTOR_ABSENT, "libnvidia-ml.so.1 not found: no NVIDIA driver");
+		doctor_found(finding, DOCTOR_ABSENT,
+			     "libnvidia-ml.so.1 not found: no NVIDIA driver");
 }
 
 static uint32_t count_platforms(void)
@@ -358,47 +364,14 @@ static void look_at_opencl(struct doctor_finding *finding)
 	uint32_t platforms = count_platforms();
 
 	if (platforms == UINT32_MAX || !platforms) {
-		found(finding, DOCTOR_ABSENT,
-		      platforms ? "libOpenCL.so.1 not found" : "libOpenCL.so.1 has no driver");
-		mend(finding,
-		     "apt-get install ocl-icd-libopencl1 pocl-opencl-icd (a driver for the CPU)");
+		doctor_found(finding, DOCTOR_ABSENT,
+			     platforms ? "libOpenCL.so.1 not found"
+				       : "libOpenCL.so.1 has no driver");
+		doctor_mend(finding, "apt-get install ocl-icd-libopencl1 pocl-opencl-icd (a driver "
+				     "for the CPU)");
 		return;
 	}
-	found(finding, DOCTOR_WORKS, "%u platform%s", platforms, platforms == 1 ? "" : "s");
-}
-
-/* ---- marks of other tools -------------------------------------------------------------------- */
-
-bool doctor_itt_library(char *out, size_t out_bytes)
-{
-	/* In the build folder, below an installation prefix, in an environment with the wheel. */
-	static const char *const places[] = {
-		"libkymo_itt.so",
-		"../lib/kymo/libkymo_itt.so",
-		"../lib/*/kymo/libkymo_itt.so",
-		"../lib/python3*/site-packages/kymo/libkymo_itt.so",
-		"../lib/python3*/dist-packages/kymo/libkymo_itt.so",
-		"../local/lib/python3*/dist-packages/kymo/libkymo_itt.so",
-		NULL,
-	};
-
-	return install_path_find(places, out, out_bytes);
-}
-
-static void look_at_itt(struct doctor_finding *finding)
-{
-	const char *set = getenv(DOCTOR_ITT_VARIABLE);
-	char library[PATH_MAX];
-
-	if (set && *set) {
-		found(finding, DOCTOR_ABSENT,
-		      DOCTOR_ITT_VARIABLE " is set to another collector: %s", set);
-		mend(finding, "unset " DOCTOR_ITT_VARIABLE);
-	} else if (!doctor_itt_library(library, sizeof(library))) {
-		found(finding, DOCTOR_ABSENT, "libkymo_itt.so is not installed with kymo");
-	} else {
-		found(finding, DOCTOR_WORKS, "set by kymo run");
-	}
+	doctor_found(finding, DOCTOR_WORKS, "%u platform%s", platforms, platforms == 1 ? "" : "s");
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -420,7 +393,6 @@ static const struct {
 	{ "pressure", "host.cgroup", look_at_pressure },
 	{ "gpu", "host.gpu", look_at_gpu },
 	{ "opencl", "kymo run --device", look_at_opencl },
-	{ "itt", "marks of the ITT API", look_at_itt },
 };
 
 size_t doctor_look(struct doctor_finding *out)
@@ -431,7 +403,7 @@ size_t doctor_look(struct doctor_finding *out)
 		out[i] = (struct doctor_finding){ .name = checks[i].name, .what = checks[i].what };
 		checks[i].look(&out[i]);
 	}
-	return count;
+	return count + doors_look(out + count);
 }
 
 static const struct {

@@ -23,13 +23,17 @@ struct doctor_finding {
 
 /* Runs all checks. They change nothing and take at most a second or two. Returns the number of
    findings, at most DOCTOR_MOST. */
-#define DOCTOR_MOST 24
+#define DOCTOR_MOST 32
 size_t doctor_look(struct doctor_finding *out);
 
-/* The variable that programs with marks of the ITT API read, and kymo's library for it. False: it
-   is not installed. */
-#define DOCTOR_ITT_VARIABLE "INTEL_LIBITTNOTIFY64"
-bool doctor_itt_library(char *out, size_t out_bytes);
+/* For checks: the finding; the remedy; whether the loader finds a library; the first line that a
+   command prints. */
+void doctor_found(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void doctor_mend(struct doctor_finding *finding, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+bool doctor_has_library(const char *name);
+bool doctor_ask(const char *command, char *out, size_t out_bytes);
 
 void doctor_print(const struct doctor_finding *findings, size_t count,
 		  const struct text_style *style, FILE *out);

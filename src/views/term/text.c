@@ -76,6 +76,8 @@ enum text_paint text_source_paint(const char *source)
 	} hues[] = {
 		{ "c", TEXT_BLUE },    { "python", TEXT_YELLOW }, { "line", TEXT_MAGENTA },
 		{ "torch", TEXT_RED }, { "device", TEXT_GREEN },  { "itt", TEXT_MAGENTA },
+		{ "op", TEXT_RED },    { "xla", TEXT_RED },	  { "nvtx", TEXT_MAGENTA },
+		{ "mark", TEXT_BLUE },
 	};
 
 	for (size_t i = 0; i < sizeof(hues) / sizeof(hues[0]); i++)

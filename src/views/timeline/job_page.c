@@ -146,6 +146,9 @@ static int job_page_add_joins(struct tables *tables, struct buf *json, struct ky
 		fputs(",\"launches\":", memory);
 		if (!rc)
 			rc = job_page_rows(tables, sql_page_launches, memory, err);
+		fputs(",\"links\":", memory);
+		if (!rc)
+			rc = job_page_rows(tables, sql_page_links, memory, err);
 		fputs("}", memory);
 	}
 	if (memory && fclose(memory) && !rc)

@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "kymo/atomic.h"
+#include "store/parallel.h"
 
 #define LEVEL 100.0f /* a cell for a value of the median duration above the median */
 #define BAND 32 /* steps whose medians are computed together, for the cache */
+#define BANDS_AT_ONCE 8 /* by one thread */
 
 /* ---- adding --------------------------------------------------------------------------------- */
 
@@ -31,7 +34,8 @@ static size_t step_map_place(const struct step_map *map, int32_t rank)
 
 static struct step_map_rank *step_map_find(const struct step_map *map, int32_t rank)
 {
-	size_t at = step_map_place(map, rank);
+	/* A map that is filled from one stream has one. */
+	size_t at = map->rank_count == 1 ? 0 : step_map_place(map, rank);
 
 	return at < map->rank_count && map->ranks[at].rank == rank ? &map->ranks[at] : NULL;
 }
@@ -39,10 +43,11 @@ static struct step_map_rank *step_map_find(const struct step_map *map, int32_t r
 static struct step_map_rank *step_map_rank_of(struct step_map *map, int32_t rank, int64_t step)
 {
 	struct step_map_rank *found = step_map_find(map, rank);
-	size_t at = step_map_place(map, rank);
+	size_t at;
 
 	if (found)
 		return found;
+	at = step_map_place(map, rank);
 	if (!grow((void **)&map->ranks, &map->rank_room, map->rank_count, sizeof(*map->ranks)))
 		return NULL;
 	memmove(&map->ranks[at + 1], &map->ranks[at], (map->rank_count - at) * sizeof(*map->ranks));
@@ -92,6 +97,23 @@ static int step_map_reach(struct step_map *map, struct step_map_rank *rank, int6
 	rank->first -= (int64_t)before;
 	rank->count += more;
 	map->cells += more;
+	return 0;
+}
+
+int step_map_expect(struct step_map *map, int32_t rank, int64_t first, uint64_t count)
+{
+	struct step_map_rank *of;
+
+	if (rank < 0 || first < 0 || !count || count > STEP_MAP_STEPS_MOST - map->cells)
+		return 0;
+	of = step_map_rank_of(map, rank, first);
+	if (!of)
+		return -ENOMEM;
+	if (of->room >= count || of->count)
+		return 0;
+	if (!grow_to((void **)&of->steps, count, sizeof(*of->steps)))
+		return -ENOMEM;
+	of->room = count;
 	return 0;
 }
 
@@ -279,29 +301,52 @@ static void step_map_band(const struct step_map *map, int64_t step, size_t count
 		out[k] = counts[k] ? step_map_median(values + k * map->rank_count, counts[k]) : -1;
 }
 
-int step_map_settle(struct step_map *map)
-{
-	size_t steps = (size_t)(map->end - map->first);
-	float *values;
+struct step_map_bands {
+	struct step_map *map;
+	int no_memory; /* of any thread */
+};
 
-	if (!steps || (map->median_count == steps && map->changed_from == map->end))
-		return 0;
-	values = malloc(BAND * map->rank_count * sizeof(*values));
-	if (!values || !grow_to((void **)&map->median_ns, steps, sizeof(float)) ||
-	    !grow_to((void **)&map->median_wait_ns, steps, sizeof(float))) {
-		free(values);
-		return -ENOMEM;
-	}
-	for (int64_t step = map->changed_from; step < map->end; step += BAND) {
+/* Some bands, with memory of their own. */
+static void step_map_settle_some(size_t number, void *context)
+{
+	struct step_map_bands *bands = context;
+	struct step_map *map = bands->map;
+	int64_t step = map->changed_from + (int64_t)number * BAND * BANDS_AT_ONCE;
+	float *values = malloc(BAND * map->rank_count * sizeof(*values));
+
+	if (!values)
+		kymo__store_relaxed(&bands->no_memory, 1);
+	for (int i = 0; values && i < BANDS_AT_ONCE && step < map->end; i++, step += BAND) {
 		size_t left = (size_t)(map->end - step), count = left < BAND ? left : BAND;
 		size_t at = (size_t)(step - map->first);
 
 		step_map_band(map, step, count, values, false, map->median_ns + at);
-		step_map_band(map, step, count, values, true, map->median_wait_ns + at);
+		if (map->waits)
+			step_map_band(map, step, count, values, true, map->median_wait_ns + at);
+		else
+			for (size_t k = 0; k < count; k++)
+				map->median_wait_ns[at + k] = -1;
 	}
+	free(values);
+}
+
+int step_map_settle(struct step_map *map)
+{
+	struct step_map_bands bands = { .map = map };
+	size_t steps = (size_t)(map->end - map->first), changed;
+
+	if (!steps || (map->median_count == steps && map->changed_from == map->end))
+		return 0;
+	if (!grow_to((void **)&map->median_ns, steps, sizeof(float)) ||
+	    !grow_to((void **)&map->median_wait_ns, steps, sizeof(float)))
+		return -ENOMEM;
+	changed = (size_t)(map->end - map->changed_from);
+	parallel_each((changed + BAND * BANDS_AT_ONCE - 1) / (BAND * BANDS_AT_ONCE),
+		      step_map_settle_some, &bands);
+	if (bands.no_memory)
+		return -ENOMEM;
 	map->median_count = steps;
 	map->changed_from = map->end;
-	free(values);
 	return 0;
 }
 
@@ -365,45 +410,91 @@ static size_t step_map_chosen(const struct step_map *map, const struct rank_set 
 	return count;
 }
 
+/* The first step of a column, counted from the part's first. */
+static uint64_t step_map_column(const struct step_map_part *part, uint64_t column)
+{
+	uint64_t steps = (uint64_t)(part->to - part->from);
+
+	return (column * steps + part->columns - 1) / part->columns;
+}
+
 /* One rank's steps in a row of cells. */
 static void step_map_row(const struct step_map *map, const struct step_map_rank *rank,
 			 const struct step_map_part *part, signed char *row)
 {
-	uint64_t steps = (uint64_t)(part->to - part->from);
-	int64_t from = rank->first > part->from ? rank->first : part->from;
+	int64_t step = rank->first > part->from ? rank->first : part->from;
 	int64_t end = rank->first + (int64_t)rank->count;
+	uint64_t at = (uint64_t)(step - part->from);
+	uint64_t column = at * part->columns / (uint64_t)(part->to - part->from);
+	uint64_t next = step_map_column(part, column + 1);
 
-	for (int64_t step = from; step < end && step < part->to; step++) {
-		const struct step_map_step *at = &rank->steps[step - rank->first];
+	for (; step < end && step < part->to; step++, at++) {
+		const struct step_map_step *here = &rank->steps[step - rank->first];
 
-		if (at->duration_ns >= 0)
-			step_map_put(&row[(uint64_t)(step - part->from) * part->columns / steps],
-				     step_map_distance(map, at, step, part->of));
+		while (at >= next)
+			next = step_map_column(part, ++column + 1);
+		if (here->duration_ns >= 0)
+			step_map_put(&row[column], step_map_distance(map, here, step, part->of));
 	}
+}
+
+struct step_map_rows {
+	const struct step_map *map;
+	const struct step_map_part *part;
+	const uint32_t *chosen; /* numbers of the part's ranks */
+	signed char *cells;
+};
+
+/* Row `number` of the cells, of one rank or several. */
+static void step_map_one_row(size_t number, void *context)
+{
+	const struct step_map_rows *rows = context;
+	const struct step_map_part *part = rows->part;
+	size_t ranks = part->end_rank - part->first_rank;
+	size_t from = (number * ranks + part->rows - 1) / part->rows;
+	size_t to = ((number + 1) * ranks + part->rows - 1) / part->rows;
+
+	for (size_t i = from; i < to; i++)
+		step_map_row(rows->map, &rows->map->ranks[rows->chosen[i]], part,
+			     rows->cells + number * part->columns);
+}
+
+/* The numbers of the ranks of the part. */
+static uint32_t *step_map_ranks_of(const struct step_map *map, const struct step_map_part *part)
+{
+	uint32_t *chosen = calloc(part->end_rank - part->first_rank + 1, sizeof(*chosen));
+	size_t at = 0, count = 0;
+
+	for (size_t i = 0; i < map->rank_count && chosen; i++) {
+		if (!rank_set_has(&part->ranks, map->ranks[i].rank))
+			continue;
+		if (at >= part->first_rank && at < part->end_rank)
+			chosen[count++] = (uint32_t)i;
+		at++;
+	}
+	return chosen;
 }
 
 int step_map_cells(const struct step_map *map, struct step_map_part *part, signed char **out)
 {
-	size_t chosen = step_map_chosen(map, &part->ranks), at = 0, ranks;
+	struct step_map_rows rows = { .map = map, .part = part };
+	uint32_t *chosen;
 
-	step_map_cut(map, chosen, part);
-	ranks = part->end_rank - part->first_rank;
+	step_map_cut(map, step_map_chosen(map, &part->ranks), part);
+	chosen = step_map_ranks_of(map, part);
 	*out = malloc(part->columns * part->rows + 1);
-	if (!*out || map->median_count < (size_t)(map->end - map->first)) {
+	if (!*out || !chosen || map->median_count < (size_t)(map->end - map->first)) {
 		free(*out);
+		free(chosen);
 		*out = NULL;
 		return -ENOMEM;
 	}
 	memset(*out, STEP_MAP_NONE, part->columns * part->rows);
-	for (size_t i = 0; i < map->rank_count && part->columns; i++) {
-		if (!rank_set_has(&part->ranks, map->ranks[i].rank))
-			continue;
-		if (at >= part->first_rank && at < part->end_rank)
-			step_map_row(map, &map->ranks[i], part,
-				     *out + (at - part->first_rank) * part->rows / ranks *
-						     part->columns);
-		at++;
-	}
+	rows.chosen = chosen;
+	rows.cells = *out;
+	if (part->columns)
+		parallel_each(part->rows, step_map_one_row, &rows);
+	free(chosen);
 	return 0;
 }
 

@@ -49,6 +49,8 @@ struct step_map {
    steps. A rank below 0 is ignored. 0 or -ENOMEM. */
 int step_map_add(struct step_map *map, int32_t rank, int64_t step, int64_t start_ns,
 		 int64_t duration_ns);
+/* Room for so many steps from `first` on, before those of a rank are added. 0 or -ENOMEM. */
+int step_map_expect(struct step_map *map, int32_t rank, int64_t first, uint64_t count);
 /* Moves the steps of `from`, which has one rank, to the map; as step_map_add() of each. `from` is
    empty after it. */
 int step_map_join(struct step_map *map, struct step_map *from);

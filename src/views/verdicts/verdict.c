@@ -1,6 +1,5 @@
 #include "views/verdicts/verdict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "views/query/rows.h"
 #include "views/verdicts/rules.h"
 #include "views/verdicts/verdict_end.h"
+#include "views/verdicts/verdict_rank.h"
 #include "views/verdicts/where.h"
 #include "views/term/text.h"
 #include "views_sql.h"
@@ -23,20 +23,6 @@
 #define STANDS_OUT 0.3 /* share of the samples of a function that is worth a sentence */
 #define KEPT_OPS_LEAST 10000
 #define LOSS_LEAST 0.01 /* of a table's rows; smaller losses are not mentioned */
-
-/* The row that a verdict's query returns, in this order; NULL is 0. */
-struct finding {
-	double won_ns; /* could be saved at most */
-	double whole_ns; /* of this */
-	char name[128];
-	uint64_t count;
-	double a, b; /* evidence: times or bytes, see each rule */
-	char which[192]; /* a second name, in queries of seven columns */
-	char place[576]; /* a frame of the program's own code, of the column place; "": none */
-	double place_share; /* of the column place_share; negative: not known */
-	double weight; /* of the column weight, instead of the rule's; 0: none */
-	char advice[256]; /* of the column advice, instead of the rule's; "": none */
-};
 
 /* ---- templates ------------------------------------------------------------------------------ */
 
@@ -487,65 +473,6 @@ static void say_none(struct tables *tables, const struct facts *facts, bool utf8
 
 static const struct verdict nothing_said = { .view = "", .query = "" };
 
-struct candidate {
-	const struct rules_row *rule;
-	struct finding finding;
-	double rank;
-};
-
-/* A rank that others wait for in vain: the autopsy of a job, which comes first. */
-static bool names_a_rank(const struct rules_row *rule)
-{
-	return !strcmp(rule->name, "absent") || !strcmp(rule->name, "desync");
-}
-
-static double rank_of(const struct candidate *candidate, const struct facts *facts)
-{
-	const struct rules_row *rule = candidate->rule;
-	double weight = facts->steps.count && rule->weight_with_steps > 0 ? rule->weight_with_steps
-									  : rule->weight;
-
-	if (names_a_rank(rule))
-		return INFINITY;
-	if (candidate->finding.weight > 0)
-		weight = candidate->finding.weight;
-	return candidate->finding.won_ns * weight;
-}
-
-static const struct candidate *find_candidate(const char *name, const struct candidate *all,
-					      size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(all[i].rule->name, name))
-			return &all[i];
-	return NULL;
-}
-
-/* A wait for other ranks is the fault of the rank that is late or absent, and one in the function
-   that blocks an event loop is the reason why it does. */
-static bool is_said_better(const struct candidate *one, const struct candidate *all, size_t count)
-{
-	const struct candidate *blocked = find_candidate("event_loop", all, count);
-
-	if (strcmp(one->rule->name, "waiting"))
-		return false;
-	if (blocked && blocked->finding.place[0] &&
-	    !strcmp(blocked->finding.place, one->finding.place))
-		return true;
-	return strstr(one->finding.which, "waits for other ranks") &&
-	       (find_candidate("rank", all, count) || find_candidate("absent", all, count));
-}
-
-static int by_gain(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return x->rank < y->rank   ? 1
-	       : x->rank > y->rank ? -1
-	       : x->rule < y->rule ? -1
-				   : x->rule > y->rule;
-}
-
 /* A query takes some milliseconds even where its table is empty, and most programs have no device,
    no ranks and no event loop. Steps may be of an imported trace, which has no stream of them; a
    packed file may have rows that no stream of it counts. */
@@ -590,18 +517,15 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 					       &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);
 	}
-	for (size_t i = 0; i < count; i++)
-		found[i].rank = rank_of(&found[i], facts);
-	if (count)
-		qsort(found, count, sizeof(found[0]), by_gain);
+	verdict_rank(found, count, facts->steps.count > 0);
 	for (size_t i = 0; i < count && said < room; i++) {
-		if (is_said_better(&found[i], found, count))
+		if (verdict_rank_is_said_better(&found[i], found, count))
 			continue;
 		out[said] = nothing_said;
 		verdict_say(found[i].rule, &found[i].finding, facts, utf8, &out[said++]);
 	}
 	/* Killed ranks that waited for another: what they waited for comes before their end. */
-	if (ended && said > 1 && names_a_rank(found[0].rule) &&
+	if (ended && said > 1 && verdict_rank_names_a_rank(found[0].rule) &&
 	    !strstr(out[0].sentence, " absent") && !strstr(out[0].evidence, " absent")) {
 		struct verdict end = out[0];
 

@@ -1,7 +1,9 @@
 """A rank of a job with gloo, as torchrun or srun starts it: `train.py KIND [STEPS [MS]]`. even: no rank is late; sleep: rank 1
-sleeps before each collective; data: rank 1 reads its data slowly; killed: rank 1 is killed; absent: rank 1 stops taking part."""
+sleeps before each collective; data: rank 1 reads its data slowly; killed: rank 1 is killed; absent: rank 1 stops taking part;
+busy: rank 1 shares its core with others; size: rank 1 reduces another number of elements once."""
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -28,12 +30,28 @@ def pause():
     time.sleep(0.08)
 
 
+def compute(seconds):
+    """So much time of the processor."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def share_core():
+    """Rank 1 alone with three loops on one core, the other ranks on another."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[0] if RANK == 1 else cores[1]})
+    loop = "while [ -d /proc/$PPID ]; do :; done"
+    return [subprocess.Popen(["sh", "-c", loop]) for _ in range(3 if RANK == 1 else 0)]
+
+
 def wait_for_file():
     while True:
         time.sleep(0.2)
 
 
 data = torch.ones(256)
+loops = share_core() if KIND == "busy" else []
 for step in range(STEPS):
     if RANK == 1 and KIND == "data":
         data = fetch_shard(step)
@@ -43,8 +61,10 @@ for step in range(STEPS):
         os.kill(os.getpid(), signal.SIGKILL)
     if RANK == 1 and step == 15 and KIND == "absent":
         wait_for_file()
+    if KIND == "busy":
+        compute(0.02)
     time.sleep(WORK)  # work that all ranks have
-    dist.all_reduce(data)
+    dist.all_reduce(data[:128] if RANK == 1 and step == 12 and KIND == "size" else data)
     data /= dist.get_world_size()
     if step == 3 and RANK < 2:
         dist.broadcast(data, 0, group=pairs[0])
@@ -56,4 +76,6 @@ for step in range(STEPS):
         dist.send(data, 1, tag=1)
     if step == 5 and RANK == 1:
         dist.recv(data, tag=1)  # of any rank
+for loop in loops:
+    loop.kill()
 dist.destroy_process_group()

@@ -147,11 +147,13 @@ static void all_tables_are_in_the_information_schema(void **state)
 		"overlap queue_depth queues steps waits\ndist|clocks collectives desync late "
 		"ranks\n"
 		"host|cgroup cpu gpu io memory network process program threads\n"
-		"kymo|config costs gaps imports overhead problems processes runs streams threads\n"
+		"kymo|config costs gaps imports overhead problems processes runs streams threads "
+		"triggers\n"
 		"native|folded frames modules samples\n"
 		"python|backtrace folded frames loop_stalls samples torch_trace variables\n"
-		"trace|counters critical_path critical_sums marks open_zones places regions steps "
-		"zone_text "
+		"torch|flops ops peaks\n"
+		"trace|counters critical_path critical_sums links marks open_zones places regions "
+		"steps zone_text "
 		"zones");
 }
 

@@ -1,7 +1,7 @@
 // The map and the joins that a report holds.
 import { hasRank } from "./ranks.js";
 
-/** @import { Joins, Launch, MapCells, MapQuestion, Partner, Range, RunDocument } from "../types.js" */
+/** @import { Joins, Launch, Link, MapCells, MapQuestion, Partner, Range, RunDocument } from "../types.js" */
 
 const NONE = -128;
 
@@ -76,7 +76,7 @@ export class EmbedJoins {
 	}
 
 	get joined() {
-		return this.source.data().joined ?? { collectives: [], launches: [] };
+		return this.source.data().joined ?? { collectives: [], launches: [], links: [] };
 	}
 
 	/** @param {number} rank @param {number} t @returns {Promise<Partner[]>} */
@@ -111,6 +111,19 @@ export class EmbedJoins {
 	async launched({ t0, t1 }, pid, tid) {
 		return this.joined.launches.filter(
 			(one) => one.pid === pid && one.tid === tid && one.queued_ns >= t0 && one.queued_ns <= t1,
+		);
+	}
+
+	/** @param {Range} range @param {number} [pid] @param {number} [tid] @returns {Promise<Link[]>} */
+	async links({ t0, t1 }, pid, tid) {
+		const has = hasRank(this.source.ranks);
+		const at = (/** @type {number} */ t, /** @type {number} */ thread) =>
+			t >= t0 && t <= t1 && (tid === undefined || thread === tid);
+		return this.joined.links.filter(
+			(one) =>
+				has(one.rank) &&
+				(pid === undefined || one.pid === pid) &&
+				(at(one.from_ns, one.from_tid) || at(one.to_ns, one.tid)),
 		);
 	}
 }

@@ -1,10 +1,11 @@
-// Lines between tracks: the ranks of a collective, and arrows from launches to operations of devices.
+// Lines between tracks: the ranks of a collective, arrows from launches to operations of devices, and from forward to
+// backward operators.
 import { el } from "../dom.js";
 import { count, counted, duration } from "../format.js";
 import { themed } from "../theme.js";
 import { BAR, FONT, GUTTER, layoutOf, ROW, TOP } from "./layout.js";
 
-/** @import { Launch, Partner, Zone } from "../types.js" */
+/** @import { Launch, Link, Partner, Zone } from "../types.js" */
 /** @import { Layout, Track } from "./layout.js" */
 /** @import { Timeline } from "./timeline.js" */
 
@@ -51,10 +52,12 @@ export class Joined {
 		/** @type {Collective|null} */ this.hovered = null;
 		/** @type {Collective|null} */ this.selected = null;
 		/** Arrows of the selected zone. @type {Launch[]} */ this.arrows = [];
+		/** From forward to backward, of the selected zone. @type {Link[]} */ this.links = [];
 		/** Whether all in view are shown. */
 		this.all = false;
 		/** @type {Collective[]} */ this.lines = [];
 		/** @type {Launch[]} */ this.launches = [];
+		/** @type {Link[]} */ this.allLinks = [];
 		this.asked = "";
 		this.hoverTimer = 0;
 		this.viewTimer = 0;
@@ -112,16 +115,19 @@ export class Joined {
 		const lane = this.laneOf(zone);
 		this.selected = null;
 		this.arrows = [];
+		this.links = [];
 		if (!zone || !lane)
 			return null;
-		const [collective, arrows] = await Promise.all([
+		const [collective, arrows, links] = await Promise.all([
 			this.isCollective(zone) ? this.collective(zone) : null,
 			this.launchesOf(zone).catch(() => []),
+			this.linksOf(zone).catch(() => []),
 		]);
 		if (this.timeline.selected !== zone)
 			return null;
 		this.selected = collective;
 		this.arrows = arrows;
+		this.links = links;
 		this.timeline.changed();
 		return collective;
 	}
@@ -140,6 +146,18 @@ export class Joined {
 		return lane.kind === "thread" ? joins.launched(range, lane.pid, lane.tid) : [];
 	}
 
+	/** @param {Zone} zone @returns {Promise<Link[]>} */
+	async linksOf(zone) {
+		const lane = this.laneOf(zone);
+		if (!lane || zone.n > 1 || lane.kind !== "thread" || !this.timeline.hasQueues())
+			return [];
+		return this.timeline.source.joins.links(
+			{ t0: zone.start, t1: zone.start + zone.duration },
+			lane.pid,
+			lane.tid,
+		);
+	}
+
 	/** All in view, once the view rests. */
 	askView() {
 		const { view } = this.timeline;
@@ -151,12 +169,14 @@ export class Joined {
 			this.asked = key;
 			const { joins } = this.timeline.source;
 			const range = { t0: Math.max(0, view.t0), t1: view.t1 };
-			const [partners, launches] = await Promise.all([
+			const [partners, launches, links] = await Promise.all([
 				joins.collectives(range).catch(() => []),
 				this.timeline.hasQueues() ? joins.launches(range).catch(() => []) : [],
+				this.timeline.hasQueues() ? joins.links(range).catch(() => []) : [],
 			]);
 			this.lines = collectivesOf(partners);
 			this.launches = launches;
+			this.allLinks = links;
 			this.timeline.changed();
 		}, REST_MS);
 	}
@@ -256,7 +276,6 @@ function label({ overInk: ink, width }, text, x, y) {
  * @param {Layout} layout
  */
 function drawArrow(timeline, launch, { tracks }) {
-	const { overInk: ink } = timeline;
 	const host = tracks.find(
 		({ lane }) => lane.kind === "thread" && lane.tid === launch.tid && lane.pid === launch.pid,
 	);
@@ -265,12 +284,40 @@ function drawArrow(timeline, launch, { tracks }) {
 	);
 	if (!host || !device)
 		return;
-	const x0 = timeline.xOf(launch.queued_ns);
-	const x1 = timeline.xOf(launch.start_ns);
-	if (Math.max(x0, x1) < GUTTER || Math.min(x0, x1) > timeline.width)
-		return;
 	const y0 = TOP + host.y + (deepest(timeline, host, launch.queued_ns) + 1) * ROW - timeline.scroll - 1;
 	const y1 = TOP + device.y - timeline.scroll;
+	drawBent(timeline, timeline.xOf(launch.queued_ns), y0, timeline.xOf(launch.start_ns), y1);
+}
+
+/**
+ * From the forward operator to the backward one, on threads of one process.
+ * @param {Timeline} timeline
+ * @param {Link} link
+ * @param {Layout} layout
+ */
+function drawLink(timeline, link, { tracks }) {
+	const trackAt = (/** @type {number} */ tid) =>
+		tracks.find(({ lane }) => lane.kind === "thread" && lane.tid === tid && lane.pid === link.pid);
+	const from = trackAt(link.from_tid);
+	const to = trackAt(link.tid);
+	if (!from || !to)
+		return;
+	const y0 = TOP + from.y + (deepest(timeline, from, link.from_ns) + 1) * ROW - timeline.scroll - 1;
+	const y1 = TOP + to.y - timeline.scroll + (from === to ? BAR / 2 : 0);
+	drawBent(timeline, timeline.xOf(link.from_ns), y0, timeline.xOf(link.to_ns), y1);
+}
+
+/**
+ * An arrow that leaves and arrives upright.
+ * @param {Timeline} timeline
+ * @param {number} x0
+ * @param {number} y0
+ * @param {number} x1
+ * @param {number} y1
+ */
+function drawBent({ overInk: ink, width }, x0, y0, x1, y1) {
+	if (Math.max(x0, x1) < GUTTER || Math.min(x0, x1) > width)
+		return;
 	const bend = Math.max(20, Math.abs(y1 - y0) / 2) * (y1 > y0 ? 1 : -1);
 	ink.beginPath();
 	ink.moveTo(x0, y0);
@@ -297,7 +344,8 @@ export function drawJoins(timeline) {
 	const strong = [joined.selected, joined.hovered].filter((one) => one !== null);
 	const lines = joined.all ? joined.lines : [];
 	const arrows = [...joined.arrows, ...(joined.all ? joined.launches.slice(0, ARROWS_MOST) : [])];
-	if (!strong.length && !lines.length && !arrows.length)
+	const links = [...joined.links, ...(joined.all ? joined.allLinks : [])].slice(0, ARROWS_MOST);
+	if (!strong.length && !lines.length && !arrows.length && !links.length)
 		return;
 	const layout = layoutOf(timeline);
 	ink.save();
@@ -310,6 +358,9 @@ export function drawJoins(timeline) {
 	ink.lineWidth = 1.25;
 	for (const one of arrows)
 		drawArrow(timeline, one, layout);
+	ink.strokeStyle = themed("good");
+	for (const one of links)
+		drawLink(timeline, one, layout);
 	for (const one of strong)
 		drawCollective(timeline, one, layout, true);
 	ink.restore();

@@ -6,6 +6,7 @@ import { el, emptyState, legend } from "../dom.js";
 import { countsDiffer, difference, differenceLegend, pairOf } from "../flame-diff.js";
 import { FlameGraph } from "../flame.js";
 import { duration, percent, rangeText } from "../format.js";
+import { legendSources } from "../theme.js";
 import { laneName } from "../timeline/layout.js";
 
 /** @import { Flame, FlameOf, Range, Tab } from "../types.js" */
@@ -235,7 +236,7 @@ class FlameView {
 		this.modules.hidden = !byModule;
 		this.modules.replaceChildren(byModule ? moduleLegend(flame) : "");
 		const sources = this.node.querySelector(".bar .right");
-		sources?.replaceChildren(legend(false, this.samples ? kinds : undefined));
+		sources?.replaceChildren(legend(false, this.samples ? kinds : legendSources(kinds)));
 		sources?.toggleAttribute("hidden", byModule);
 	}
 

@@ -9,6 +9,7 @@ import { breakdownCard } from "../job/breakdown.js";
 import { ranksLabel } from "../job/ranks.js";
 import { selectedRange } from "../range.js";
 import { table } from "../tables.js";
+import { legendSources } from "../theme.js";
 
 /** @import { ApiFailure, Place, RangeDocument, Region, RunDocument, Samples, Tab, Verdict } from "../types.js" */
 /** @import { Shell } from "../shell.js" */
@@ -444,7 +445,7 @@ function regionsCard(data, shell) {
 			ondblclick: (row) => showSlowest(row, shell),
 		}),
 		el("p"),
-		legend(),
+		legend(false, legendSources(rows.map((row) => row.source))),
 	);
 }
 

@@ -2,7 +2,7 @@
 import { shortPath } from "../code/frames.js";
 import { el, emptyState, legend, sizeCanvas, inkOf, swatch } from "../dom.js";
 import { count, counted, duration } from "../format.js";
-import { SAMPLE, themed } from "../theme.js";
+import { legendSources, SAMPLE, themed } from "../theme.js";
 import { isGrouped, laneName } from "../timeline/layout.js";
 import { collectiveDetails } from "../timeline/joins.js";
 import { Follow } from "../timeline/live.js";
@@ -110,10 +110,11 @@ function lossBand({ zones_overwritten: zones }) {
 /** @param {Source} source */
 const isSampled = (source) => source.meta().names.some((name) => name.source === SAMPLE);
 
-/** The sources of a job's zones: tracks of collectives have their own. @param {Source} source */
+/** The sources of a legend; those of a job include the ones of its collectives. @param {Source} source */
 function jobSources(source) {
 	const { lanes, names } = source.meta();
-	return isGrouped(lanes) ? [...new Set(names.map((name) => name.source))].filter(Boolean) : undefined;
+	const present = new Set(names.map((name) => name.source).filter(Boolean));
+	return isGrouped(lanes) ? [...present] : legendSources(present);
 }
 
 /** @param {Lane} lane */
@@ -143,7 +144,7 @@ class TimelineView {
 			class: "button",
 			hidden: true,
 			"aria-pressed": "false",
-			title: "Lines between ranks of collectives and arrows from launches, for all in view (L)",
+			title: "Lines between ranks, arrows from launches and from forward to backward, for all in view (L)",
 			text: "⤳ Lines",
 			onclick: () => this.toggleLines(),
 		});

@@ -13,7 +13,9 @@
 -- place_share  DOUBLE   share of its time between collectives, 0 to 1
 --
 -- A rank is late at a collective if it arrives last: the time from the median arrival to its own is
--- charged to it. Step durations say nothing about it: in a synchronous job all of them are equal.
+-- charged to it, without what it spent in sends, receives and other groups since the collective
+-- before, beyond the median of the ranks. Step durations say nothing about it: in a synchronous job
+-- all of them are equal.
 WITH
 {include dist_arrivals},
 spans AS MATERIALIZED (

@@ -7,6 +7,7 @@
 -- became    VARCHAR  table that has their rows, or the reason why they have none
 -- kept      BOOLEAN  true if they are rows of a table
 -- pid       INTEGER  process ID
+-- host      VARCHAR  host name
 SELECT
     file,
     category,
@@ -14,6 +15,7 @@ SELECT
     TRY_CAST(events AS BIGINT) AS events,
     became,
     kept = 1 AS kept,
-    pid
+    pid,
+    host
 FROM kymo_scan('kymo.imports')
 ORDER BY file, events DESC

@@ -9,6 +9,7 @@
 --                        only), debug file (found by its build id), none, or unreadable
 -- lines         BOOLEAN  true if there is debug information with source lines
 -- collector     INTEGER  process ID of the collector
+-- host          VARCHAR  host name
 SELECT
     target_pid AS pid,
     path,
@@ -16,5 +17,6 @@ SELECT
     load_address,
     symbols,
     lines > 0 AS lines,
-    pid AS collector
+    pid AS collector,
+    host
 FROM kymo_scan('native.modules')

@@ -1,9 +1,9 @@
 -- Zones that are open now, or were open when their process ended.
 --
--- source    VARCHAR  recorder of the zone: c, python, line, torch, device or itt
+-- source    VARCHAR  recorder of the zone, as in trace.zones
 -- name      VARCHAR  zone name; NULL if the name table was full
 -- file      VARCHAR  source file; class name for a torch module inside another one;
---                    domain for itt
+--                    domain for itt and nvtx
 -- line      INTEGER  line in that file
 -- start_ns  BIGINT   start, in ns since the recording began
 -- age_ns    BIGINT   time from the start to now, or to the end of the process; NULL if that end is

@@ -1,6 +1,6 @@
 -- Exact totals of every region, including zones whose rows are no longer kept.
 --
--- source       VARCHAR  recorder of the region: c, python, line, torch, device or itt
+-- source       VARCHAR  recorder of the region, as in trace.zones
 -- name         VARCHAR  region name
 -- count        BIGINT   number of ended zones, including those no longer kept
 -- total_ns     BIGINT   total duration

@@ -1,10 +1,10 @@
 -- Zones that have ended, one row each.
 --
--- source       VARCHAR  recorder of the zone: c, python, line, torch, device or itt; of an
---                       imported trace also op (an operator) and mark (a user's region)
+-- source       VARCHAR  recorder of the zone: c, python, line, torch, device, itt, nvtx, op (an
+--                       operator) or xla; of an imported trace also mark (a user's region)
 -- name         VARCHAR  zone name; NULL if the name table was full
 -- file         VARCHAR  source file; class name for a torch module inside another one;
---                       domain for itt
+--                       domain for itt and nvtx
 -- line         INTEGER  line in that file
 -- start_ns     BIGINT   start, in ns since the recording began
 -- duration_ns  BIGINT   duration

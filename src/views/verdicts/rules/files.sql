@@ -9,7 +9,8 @@
 -- query: SELECT ts_ns, pid, read_calls, write_calls, moved_bytes, kernel_ns FROM host.io
 --
 -- More than 2,000 calls a second of less than 32 KiB each, in one process; the time is that of its
--- CPU in the kernel. The place is the function that ran while the calls were made: those between
+-- CPU in the kernel. The run counts without the time in which the process was ready but had no
+-- core. The place is the function that ran while the calls were made: those between
 -- two rows are shared among the samples of that time.
 WITH d AS (
     SELECT
@@ -49,12 +50,16 @@ WITH d AS (
 )
 SELECT
     least(ns, {run_ns}),
-    {run_ns},
+    greatest(had_ns, ns),
     '',
     calls,
     bytes / calls,
     0,
     (SELECT place FROM p) AS place,
     (SELECT share FROM p) AS place_share
-FROM u
-WHERE calls > 2000 * {run_ns} / 1e9 AND bytes < 32768 * calls
+FROM (
+    SELECT u.*, greatest({run_ns} - coalesce(d.run_delay_ns, 0), 0.1 * {run_ns}) AS had_ns
+    FROM u
+    LEFT JOIN {include process_use} AS d USING (host, pid)
+)
+WHERE calls > 2000 * had_ns / 1e9 AND bytes < 32768 * calls

@@ -2,7 +2,7 @@
 -- weight: 0.25
 -- weight_with_steps: 0.15
 -- least_s: 0.1
--- sentence: The costliest function is {name}: {share} of the run.
+-- sentence: The costliest function is {name}: {share} of the run{which}.
 -- evidence: {count} samples
 -- advice: make it cheaper, or call it less often
 -- tab: flame?of=samples
@@ -14,17 +14,25 @@
 -- Its time is that of its samples; in recordings without, its share of them. Native samples are of
 -- CPU time: the time in which the process was ready but had no core is shared among them, as it is
 -- part of the samples of Python. Imports have a verdict of their own. Where every call is recorded,
--- the totals of regions are exact.
+-- the totals of regions are exact. What the function does is named if half of its samples are of
+-- one kind, by Python's stacks or by native ones of the same threads; those that have no place
+-- count if the function has nearly all of the time. What multiprocessing does
+-- outside of own code has a verdict of its own (pickle).
 WITH u AS (
     SELECT host, pid, (cpu_ns + run_delay_ns) / cpu_ns AS stretch
     FROM {include process_use}
     WHERE cpu_ns > 0
 ), s AS (
-    SELECT coalesce(place, stack[1]) AS place, weight, time_ns
+    SELECT host, pid, tid, stack, coalesce(place, stack[1]) AS place, weight, time_ns
     FROM {include weighted_samples}
     WHERE state = 'R' AND len(stack) > 0 AND NOT {include in_import}
+        AND NOT (place IS NULL AND contains(stack[1], '/multiprocessing/'))
     UNION ALL
     SELECT
+        host,
+        pid,
+        tid,
+        stack,
         coalesce(place, stack[1]),
         weight * coalesce(stretch, 1),
         time_ns * coalesce(stretch, 1)
@@ -33,6 +41,7 @@ WITH u AS (
     WHERE state = 'R' AND len(stack) > 0 AND NOT idle
 ), f AS (
     SELECT
+        {include place_function} AS function,
         {include place_label} AS label,
         mode(place) AS place,
         sum(time_ns) AS ns,
@@ -43,6 +52,31 @@ WITH u AS (
         sum(count(*)) OVER () AS total
     FROM s
     GROUP BY {include place_function}
+    ORDER BY time DESC
+    LIMIT 1
+), i AS (
+    SELECT *
+    FROM s
+    WHERE {include place_function} = (SELECT function FROM f)
+), n AS (
+    SELECT stack, place, weight_ns AS weight
+    FROM native.samples
+    SEMI JOIN i USING (host, pid, tid)
+    WHERE activity = 'running'
+        AND coalesce(
+            {include place_function} = (SELECT function FROM f),
+            (SELECT share FROM f) >= 0.8
+        )
+), k AS (
+    SELECT words, advice
+    FROM (
+        FROM {include work_kinds from=i}
+        UNION ALL
+        FROM {include work_kinds from=n}
+    )
+    WHERE share >= 0.5
+    ORDER BY share DESC
+    LIMIT 1
 )
 SELECT
     CASE WHEN ns > 0 THEN ns ELSE {run_ns} * share END,
@@ -51,8 +85,10 @@ SELECT
     n,
     0,
     0,
+    coalesce((SELECT ', mostly for ' || words FROM k), ''),
     place,
-    share AS place_share
+    share AS place_share,
+    (SELECT advice FROM k) AS advice
 FROM f
 WHERE whole > 0
     AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))
@@ -61,5 +97,3 @@ WHERE whole > 0
         FROM trace.regions
         WHERE source = 'python' AND NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
     ) < 0.5 * {run_ns}
-ORDER BY time DESC
-LIMIT 1

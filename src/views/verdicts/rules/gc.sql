@@ -11,6 +11,7 @@
 -- Collections that the interpreter starts ("gc (generation 2)") and regions that are named after a
 -- garbage collection or that end in gc_collect.
 -- The place is the function in which they happen: it makes the objects.
+-- Several processes may collect for longer than the run lasted: that is all of the run.
 -- A program with steps is judged by its steps: its imports make many objects once.
 WITH b AS (
     SELECT host, pid, min(start_ns) AS since, max(start_ns + duration_ns) AS until
@@ -53,7 +54,10 @@ WITH b AS (
 )
 SELECT
     CASE WHEN b.pid IS NULL THEN r.ns ELSE coalesce(k.ns, 0) END,
-    CASE WHEN b.pid IS NULL THEN r.whole ELSE b.until - b.since END,
+    CASE
+        WHEN b.pid IS NULL THEN greatest(r.whole, r.ns)
+        ELSE greatest(b.until - b.since, k.ns)
+    END,
     r.name,
     CASE WHEN b.pid IS NULL THEN r.n ELSE k.n END,
     CASE WHEN b.pid IS NULL THEN r.longest ELSE k.longest END,

@@ -48,7 +48,7 @@ WITH r AS (
 ), p AS (
     FROM {include top_place from=w}
 ), q AS (
-    SELECT regexp_replace(place, '\((.*/)?([^/]*)\)$', '(\2)') AS label
+    SELECT regexp_replace(place, ' \((.*/)?([^/]*)\)$', ' (\2)') AS label
     FROM {include top_place from=h}
     WHERE share >= 0.3
 ), s AS (

@@ -9,7 +9,9 @@
 --
 -- More than 200 major page faults a second in one process. The time is an estimate: the kernel
 -- does not report how long each fault takes. The place is the function in which they happened:
--- those between two rows are shared among the samples of that time, mostly those in state D.
+-- those between two rows are shared among the samples of that time, mostly those in state D. A
+-- process that has read back more than the memory that it holds, and holds less than 256
+-- MiB, reads mapped files: no machine swaps for that.
 WITH d AS (
     SELECT
         pid,
@@ -39,10 +41,15 @@ SELECT
     0,
     0,
     (SELECT place FROM p) AS place,
-    (SELECT share FROM p) AS place_share
+    (SELECT share FROM p) AS place_share,
+    CASE
+        WHEN mapped THEN 'mapped files are read page by page: read larger pieces in order (pread, '
+            || 'MADV_SEQUENTIAL), or keep in memory what is used again'
+    END AS advice
 FROM (
     SELECT
         max(major_faults) - min(major_faults) AS f,
+        max(rss_bytes) < 268435456 AND f * 4096 > max(rss_bytes) AS mapped,
         (max(ts_ns) - min(ts_ns)) / 1e9 AS s
     FROM host.process
     GROUP BY host, pid

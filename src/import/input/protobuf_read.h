@@ -1,6 +1,6 @@
 /* Fields of a protocol buffer, one after another. Nothing is read beyond `end`. */
-#ifndef KYMO_IMPORT_PERFETTO_PROTOBUF_READ_H
-#define KYMO_IMPORT_PERFETTO_PROTOBUF_READ_H
+#ifndef KYMO_IMPORT_PROTOBUF_READ_H
+#define KYMO_IMPORT_PROTOBUF_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,6 +81,23 @@ static inline struct protobuf_reader protobuf_read_message(const struct protobuf
 	if (field->wire != 2)
 		return (struct protobuf_reader){ 0 };
 	return (struct protobuf_reader){ field->at, field->at + field->value, false };
+}
+
+/* The next number of a field that may be repeated: one (wire 0), or packed ones. *inner is { 0 } at
+   first. False: there is none left. */
+static inline bool protobuf_read_number(const struct protobuf_field *field,
+					struct protobuf_reader *inner, uint64_t *out)
+{
+	if (field->wire == 0 && !inner->at) {
+		inner->at = inner->end = (const unsigned char *)field; /* taken */
+		*out = field->value;
+		return true;
+	}
+	if (field->wire != 2)
+		return false;
+	if (!inner->at)
+		*inner = protobuf_read_message(field);
+	return inner->at != inner->end && protobuf_read_varint(inner, out);
 }
 
 #endif

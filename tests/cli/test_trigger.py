@@ -1,0 +1,194 @@
+"""kymo trigger, kymo run --trigger: conditions in SQL over a running program, and what is done when they hold."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+from conftest import KYMO, PROGS
+
+LOOP = PROGS / "trigger_loop"
+SLOW = "slow=SELECT step, duration_ns FROM trace.steps WHERE duration_ns > 1.2e9"
+
+
+def rows(kymo, target, sql):
+    return json.loads(kymo("query", "-f", "json", target, sql).out)
+
+
+def run(kymo, *words, steps=("60", "20", "20", "1500")):
+    """Records the loop, whose twentieth step is slow by default."""
+    result = kymo("run", "-q", "-o", kymo.cwd / "run", *words, "--", LOOP, *steps)
+    assert result.status == 0, result.err
+    return kymo.cwd / "run"
+
+
+def fired(kymo, target):
+    return rows(kymo, target, "SELECT trigger, action, result, rows, row, saved, bytes FROM kymo.triggers ORDER BY ts_ns")
+
+
+def test_a_slow_step_saves_the_seconds_around_it(kymo):
+    path = run(kymo, "--trigger", SLOW)
+    found = fired(kymo, path)
+    assert {row["trigger"] for row in found} == {"slow"}
+    assert [row["result"] for row in found] == ["ok"] * len(found) and len(found) == 2
+    assert json.loads(found[0]["row"])["step"] == 19 and found[0]["rows"] == 1
+    saved = path / "triggers" / found[0]["saved"]
+    assert saved.stat().st_size == found[-1]["bytes"] and saved.stat().st_mode & 0o777 == 0o600
+    assert rows(kymo, saved, "SELECT max(duration_ns) > 1.2e9 AS slow FROM trace.steps")[0]["slow"] is True
+
+
+def test_a_condition_that_never_holds_does_nothing(kymo):
+    path = run(kymo, "--trigger", "slow=SELECT step FROM trace.steps WHERE duration_ns > 3600e9")
+    assert fired(kymo, path) == [] and list((path / "triggers").glob("slow*")) == []
+
+
+def test_each_ready_made_condition_is_valid_and_two_of_them_hold(kymo):
+    names = [line.split()[0] for line in kymo("trigger", "ls", "--ready").out.splitlines()]
+    words = [word for name in names for word in ("--trigger", name)]
+    path = run(kymo, *words, "--action", "mark")
+    assert names == ["slow_step", "stall", "memory_growth", "loss_nan", "device_idle", "late_rank"]
+    assert {row["trigger"] for row in fired(kymo, path) if row["action"] == "mark"} == {"slow_step", "loss_nan"}
+    assert [row["result"] for row in fired(kymo, path) if row["action"] == "look"] == []
+    marks = {row["name"] for row in rows(kymo, path, "SELECT name FROM trace.marks")}
+    assert {"slow_step", "loss_nan"} <= marks
+
+
+def test_a_command_gets_the_rows_on_its_standard_input_and_no_shell_sees_them(kymo):
+    script = kymo.cwd / "notify"
+    script.write_text("#!/bin/sh\necho \"$#:$1\" > got; cat >> got\n")
+    script.chmod(0o700)
+    evil = "evil=SELECT step, '$(touch pwned); `touch pwned`' AS text FROM trace.steps WHERE step = 5"
+    run(kymo, "--trigger", evil, "--action", f"run {script} 'two words'")
+    lines = (kymo.cwd / "got").read_text().splitlines()
+    assert lines[0] == "1:two words" and json.loads(lines[1])["text"].startswith("$(touch")
+    assert not (kymo.cwd / "pwned").exists()
+
+
+def test_a_command_that_hangs_delays_neither_the_program_nor_the_end(kymo):
+    began = time.monotonic()
+    path = run(kymo, "--trigger", SLOW, "--action", "run sleep 600", "--action", "mark")
+    assert time.monotonic() - began < 60
+    assert [row["result"] for row in fired(kymo, path) if row["action"] == "mark"] == ["ok"]
+
+
+def test_why_saves_stacks_and_causes(kymo):
+    path = run(kymo, "--trigger", SLOW, "--action", "why", steps=("120", "20", "20", "1500"))
+    row, = fired(kymo, path)
+    assert row["result"] == "ok"
+    assert "trigger_loop" in (path / "triggers" / row["saved"]).read_text()
+
+
+def test_detail_is_raised_and_put_back_and_each_change_is_a_row(kymo):
+    path = run(kymo, "--trigger", "now=SELECT step FROM trace.steps WHERE step = 10",
+               "--action", "detail system_rate=0.05 for 1 second", steps=("150", "20"))
+    changes = rows(kymo, path, "SELECT old, new FROM kymo.config WHERE key = 'system_rate' ORDER BY ts_ns")
+    assert [row["new"] for row in changes][0] == "0.05"
+    assert changes[-1]["old"] == "0.05" and changes[-1]["new"] == changes[0]["old"]
+
+
+def test_a_storm_fires_once_within_its_cool_down_and_its_rows_are_counted(kymo):
+    path = run(kymo, "--trigger", "storm=SELECT ts_ns, row_number() OVER () AS n FROM trace.marks WHERE name = 'storm'",
+               steps=("60", "20", "-1", "0", "10"))
+    found = fired(kymo, path)
+    assert [row["action"] for row in found if row["action"].startswith("snapshot")][0] == "snapshot"
+    assert sum(row["rows"] for row in found if row["action"] == "snapshot") >= 10000
+    assert len(list((path / "triggers").glob("storm-*"))) == 1
+
+
+def test_the_limit_in_number_holds_and_what_it_kept_back_is_a_row(kymo):
+    file = kymo.cwd / "rules"
+    file.write_text("# each step is a new row\n[each]\nwhen = SELECT step\n    FROM trace.steps\n"
+                    "action = mark\nevery = 0.1\ncooldown = 0\nlimit = 2\n")
+    path = run(kymo, "--triggers", file, steps=("100", "40"))
+    found = fired(kymo, path)
+    assert [row["action"] for row in found].count("mark") == 2
+    assert {row["result"] for row in found if row["action"] == "suppressed"} == {"beyond the limit in number"}
+
+
+def test_wrong_conditions_names_actions_and_files_are_refused_before_the_program_starts(kymo):
+    (kymo.cwd / "bad").write_text("[slow]\nwen = SELECT 1\n")
+    for words, message in [
+            (["--trigger", "x=SELECT nothing FROM trace.steps"], 'Referenced column "nothing" not found'),
+            (["--trigger", "x=DROP TABLE y"], "syntax error"),
+            (["--trigger", "x=SELEC 1"], "syntax error"),
+            (["--trigger", "a/b=SELECT 1"], "is no name of a trigger"),
+            (["--trigger", "no_such"], "no ready-made trigger is named no_such"),
+            (["--trigger", "slow_step", "--action", "explode"], "is no action"),
+            (["--trigger", "slow_step", "--action", "detail nothing=1 for 3 steps"], "is no setting"),
+            (["--action", "mark"], "--action belongs to --trigger"),
+            (["--triggers", "bad"], "bad:2: wen is no key of a trigger"),
+            (["--triggers", "absent"], "cannot read absent")]:
+        result = kymo("run", "-o", "refused", *words, "--", "touch", "started")
+        assert result.status == 2 and message in result.err, (words, result.err)
+    assert not (kymo.cwd / "started").exists() and not (kymo.cwd / "refused").exists()
+
+
+def test_a_condition_over_a_table_of_the_program_waits_until_it_is_there(kymo):
+    path = run(kymo, "--trigger", "later=SELECT * FROM app.requests")
+    assert [row["action"] for row in fired(kymo, path)] == ["look"]
+
+
+def start(kymo, *words):
+    child = subprocess.Popen([KYMO, "run", "-q", "-o", "run", *words, "--", LOOP, "2000", "20"], env=kymo.env, cwd=kymo.cwd,
+                             stdout=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    return child
+
+
+def wait_for(claim, seconds=60):
+    until = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+def end(child):
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=60)
+
+
+def test_triggers_are_added_listed_and_removed_while_the_program_runs(kymo):
+    child = start(kymo)
+    try:
+        wrong = kymo("trigger", "add", "latest", "x=SELECT nothing FROM trace.steps")
+        assert wrong.status == 1 and 'Referenced column "nothing" not found' in wrong.err
+        added = kymo("trigger", "add", "--action", "mark", "latest", "seen=SELECT 1 AS one FROM trace.steps LIMIT 1")
+        assert (added.status, added.err) == (0, "kymo: trigger seen watches trigger_loop\n")
+        assert "seen: every 1 s" in kymo("trigger", "ls", "latest").out
+        wait_for(lambda: [row["action"] for row in fired(kymo, "latest")] == ["mark"])
+        assert kymo("trigger", "rm", "latest", "seen").status == 0
+        assert "seen: every" not in kymo("trigger", "ls", "latest").out
+        assert kymo("trigger", "rm", "latest", "seen").err.startswith("kymo trigger: there is no trigger seen")
+    finally:
+        end(child)
+
+
+def test_a_killed_query_process_is_replaced_and_nothing_fires_twice(kymo):
+    child = start(kymo, "--trigger", "ten=SELECT step FROM trace.steps WHERE step IN (10, 400)", "--action", "mark")
+
+    def helpers():
+        found = subprocess.run(["ps", "-eo", "pid,ppid,comm"], capture_output=True, text=True).stdout.splitlines()[1:]
+        named = [line.split(None, 2) for line in found if line.endswith("kymo triggers")]
+        watchers = {pid for pid, parent, _ in named if parent == str(child.pid)}
+        return [int(pid) for pid, parent, _ in named if parent in watchers]
+    try:
+        wait_for(lambda: len(fired(kymo, "latest")) == 1)
+        for pid in helpers():
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: [row["action"] for row in fired(kymo, "latest")].count("mark") == 1 and helpers())
+        time.sleep(1)
+        assert [row["action"] for row in fired(kymo, "latest")].count("mark") == 1
+    finally:
+        end(child)
+
+
+def test_a_snapshot_of_the_last_seconds_has_these_alone(kymo):
+    child = start(kymo)
+    try:
+        wait_for(lambda: rows(kymo, "latest", "SELECT max(start_ns) AS n FROM trace.steps")[0]["n"] > 3e9)
+        assert kymo("snapshot", "--last", "1", "latest", "last.kymosnap").status == 0
+        found = rows(kymo, kymo.cwd / "last.kymosnap", 
+                     "SELECT max(start_ns) - min(start_ns) AS span, count(*) AS n FROM trace.steps")[0]
+        assert found["n"] > 1 and found["span"] < 1.5e9
+    finally:
+        end(child)
