@@ -233,8 +233,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo snapshot --last 30 4711 now.kymosnap\tonly the last 30 s\n"
 	  "kymo snapshot latest hung.kymosnap\n" },
 	{ "trigger", cmd_trigger, "save the moment when a condition in SQL holds",
-	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...",
-	  trigger_options,
+	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...", trigger_options,
 	  "kymo trigger add 4711 slow_step\ta ready-made one\n"
 	  "kymo trigger add 4711 big='FROM trace.steps WHERE duration_ns > 1e9'\n"
 	  "kymo trigger ls\tdefinitions, and how often they fired\n" },

@@ -146,7 +146,7 @@ static struct store_stream *lake_cursor_stream(struct recording *recording,
 	return &recording->streams[stream - recording->streams];
 }
 
-static int narrow(struct lake_cursor *cursor, struct recording *recording)
+static int lake_cursor_narrow(struct lake_cursor *cursor, struct recording *recording)
 {
 	struct store_stream *stream = lake_cursor_stream(recording, cursor->stream);
 	struct store_chunk *chunks = calloc(stream->chunk_count + 1, sizeof(*chunks));
@@ -199,7 +199,7 @@ int64_t lake_window_open(struct lake_cursors *cursors, struct recording *recordi
 
 			c->to = c->next + (part < waiting(c) ? part : waiting(c));
 		}
-		if (narrow(c, recording))
+		if (lake_cursor_narrow(c, recording))
 			return -ENOMEM;
 		rows += c->to - c->next;
 	}

@@ -37,8 +37,8 @@ int lake_file_number(struct tables *tables, const char *sql, uint64_t *out, stru
 }
 
 /* A lake is shared: its directories have the modes that the user's umask gives. */
-static int make_directory(const struct lake_job *job, const struct lake_file_content *content,
-			  struct kymo_error *err)
+static int lake_file_directory(const struct lake_job *job, const struct lake_file_content *content,
+			       struct kymo_error *err)
 {
 	struct buf path = { 0 };
 	int rc = 0;
@@ -131,7 +131,7 @@ static int lake_file_publish(struct lake_place *place, const struct lake_file_co
 	if (rows || (content->even_empty && !access(buf_get(&path), F_OK))) {
 		rc = sync_file(part, &bytes);
 		if (!rc)
-			rc = make_directory(place->job, content, NULL);
+			rc = lake_file_directory(place->job, content, NULL);
 		if (!rc)
 			rc = give_name(part, buf_get(&path), content->replace);
 		if (rc)
