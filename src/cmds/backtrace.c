@@ -105,7 +105,7 @@ static int pid_of_recording(struct request *request, const char *path, pid_t *ou
 	struct recording *recording = NULL;
 	int rc;
 
-	if (store_kind(path, NULL) == STORE_PACKED)
+	if (store_kind_is_sql(store_kind(path, NULL)))
 		return 0;
 	rc = store_open(path, &recording, err);
 	if (rc)

@@ -156,6 +156,14 @@ static const struct cmds_option serve_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option lake_options[] = {
+	{ 0, "run", "NAME", "name of the job (the id of its scheduler)" },
+	{ 0, "tier", "N", "0: totals; 1: also steps; 2: all tables (2)" },
+	{ 0, "ranks", "LIST", "tables of tier 2 of these ranks only: 0,3,8-15" },
+	{ 'f', "format", "text|json", "output format (text)" },
+	{ 0 },
+};
+
 const struct cmds_command cmds_table[] = {
 	{ "run", cmd_run, "record a program and print a summary at its end",
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", cmds_run_options,
@@ -225,8 +233,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo snapshot --last 30 4711 now.kymosnap\tonly the last 30 s\n"
 	  "kymo snapshot latest hung.kymosnap\n" },
 	{ "trigger", cmd_trigger, "save the moment when a condition in SQL holds",
-	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...",
-	  trigger_options,
+	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...", trigger_options,
 	  "kymo trigger add 4711 slow_step\ta ready-made one\n"
 	  "kymo trigger add 4711 big='FROM trace.steps WHERE duration_ns > 1e9'\n"
 	  "kymo trigger ls\tdefinitions, and how often they fired\n" },
@@ -248,6 +255,14 @@ const struct cmds_command cmds_table[] = {
 	  "kymo serve\tshows programs as they start\n"
 	  "kymo serve run.kymo\tshows this recording first\n"
 	  "kymo serve --listen 0.0.0.0\tallow other machines, with a token\n" },
+	{ "lake", cmd_lake, "write jobs of many hosts into a directory of Parquet files",
+	  "add [OPTIONS] RECORDING... LAKE\n"
+	  "ls [-f text|json] LAKE\n"
+	  "check|compact|rm|spark-sql LAKE/JOB",
+	  lake_options,
+	  "kymo lake add runs/a runs/b /shared/lake\tadd what is new\n"
+	  "kymo query /shared/lake/JOB 'FROM dist.late'\tall tables, as of a recording\n"
+	  "kymo lake check /shared/lake/JOB\twhich rows are missing, and why\n" },
 	{ "help", cmd_help, "show the help of a command", "[COMMAND]", no_options,
 	  "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },

@@ -73,7 +73,8 @@ static int launch(struct collector *collector, const struct collect_options *opt
 }
 
 /* Copies of the program's descriptors in this process would keep its pipes open. */
-static void close_inherited_files(const struct collector *collector)
+static void close_inherited_files(const struct collector *collector,
+				  const struct collect_options *options)
 {
 	DIR *directory = opendir("/proc/self/fd");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -89,6 +90,7 @@ static void close_inherited_files(const struct collector *collector)
 
 		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->dirs.live_fd &&
 		    fd != collector->dirs.disk_fd && fd != collector->dirs.parent.fd &&
+		    fd != options->hold[0] && fd != options->hold[1] &&
 		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd &&
 		    !native_sampler_holds(&collector->native, fd))
 			close(fd);
@@ -465,7 +467,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 		run_dirs_remove(&collector.dirs);
 		goto out;
 	}
-	close_inherited_files(&collector);
+	close_inherited_files(&collector, options);
 	collector_say_fallback(&collector);
 	guard_install();
 	run_dirs_started(&collector.dirs, collector.watch.target, collector.target_starttime);

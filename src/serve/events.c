@@ -334,7 +334,7 @@ static void tell_target(struct target *target)
 
 	/* A packed file does not change, and is read when its zones are requested: this thread
 	   serves all subscribers. */
-	if (target->entry.kind != STORE_PACKED)
+	if (!store_kind_is_sql(target->entry.kind))
 		target_look(target, least - TICK_NS / 4, &looked, &err);
 	gather_target(&news, looked);
 	events_tell(&news);

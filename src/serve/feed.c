@@ -493,9 +493,10 @@ int feed_look(struct feed *feed, const char *path, struct kymo_error *err)
 	feed->model.names.most = FEED_NAMES_MOST;
 	if (kind == STORE_NONE)
 		return -ENOENT;
-	if (kind == STORE_PACKED && feed->filled)
+	if (store_kind_is_sql(kind) && feed->filled)
 		return 0;
-	rc = kind == STORE_PACKED ? feed_sql_all(feed, path, err) : look_at_store(feed, path, err);
+	rc = store_kind_is_sql(kind) ? feed_sql_all(feed, path, err)
+				     : look_at_store(feed, path, err);
 	if (feed->model.count > FEED_ZONES_MOST) {
 		zone_model_forget(&feed->model);
 		feed->gen++;

@@ -304,7 +304,7 @@ static struct target *find_unknown(struct targets *targets)
 		const struct store_entry *entry = &targets->list[i]->entry;
 
 		if (!targets->list[i]->gone && !targets->list[i]->about.known &&
-		    !entry->unreadable[0] && entry->kind != STORE_PACKED &&
+		    !entry->unreadable[0] && !store_kind_is_sql(entry->kind) &&
 		    (entry->bytes < LEARN_BYTES || entry->state == STORE_LIVE))
 			found = targets->list[i];
 	}
@@ -461,11 +461,11 @@ static bool lock_for_look(struct target *target)
 
 	if (!pthread_mutex_trylock(&target->look_lock))
 		return true;
-	if (target->entry.kind == STORE_PACKED)
+	if (store_kind_is_sql(target->entry.kind))
 		few = kymo__fetch_add_seq_cst(&target->look_waiting, 1) < LOOK_WAITING_MOST;
 	if (few)
 		pthread_mutex_lock(&target->look_lock);
-	if (target->entry.kind == STORE_PACKED)
+	if (store_kind_is_sql(target->entry.kind))
 		kymo__fetch_sub_seq_cst(&target->look_waiting, 1);
 	return few;
 }
@@ -483,7 +483,7 @@ static int look_now(struct target *target, struct kymo_error *err)
 	pthread_rwlock_unlock(&target->feed_lock);
 	target->looked_at_ns = target_clock_ns();
 	target->look_cost_ns = target->looked_at_ns - began_ns;
-	if (rc && err && target->entry.kind == STORE_PACKED) {
+	if (rc && err && store_kind_is_sql(target->entry.kind)) {
 		target->look_failure = *err;
 		target->look_failed_at_ns = target->looked_at_ns;
 	}

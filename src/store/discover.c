@@ -209,7 +209,7 @@ static int look_at_file(const char *path, struct store_entry *entry)
 	if (stat(path, &st))
 		return -errno;
 	entry->bytes = (uint64_t)st.st_blocks * 512u;
-	if (entry->kind == STORE_PACKED) {
+	if (store_kind_is_sql(entry->kind)) {
 		entry->started_unix_ns = entry->ended_unix_ns = (uint64_t)st.st_mtim.tv_sec *
 									1000000000u +
 								(uint64_t)st.st_mtim.tv_nsec;
@@ -326,9 +326,9 @@ int discover_inspect(const char *path, bool other_dir, struct store_entry *entry
 	}
 	if (entry->kind != STORE_DIRECTORY && look_at_file(whole, entry))
 		return -ENOENT;
-	look = entry->kind == STORE_PACKED ? NULL : calloc(1, sizeof(*look));
+	look = store_kind_is_sql(entry->kind) ? NULL : calloc(1, sizeof(*look));
 	if (!look)
-		return entry->kind == STORE_PACKED ? 0 : -ENOMEM;
+		return store_kind_is_sql(entry->kind) ? 0 : -ENOMEM;
 	look->entry = entry;
 	if (!run_files_open(&look->source, whole, NULL)) {
 		discover_look_inside(look);

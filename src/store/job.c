@@ -467,6 +467,14 @@ static void job_shift_processes(struct recording *job, int64_t by)
 				job->streams[i].open_zones[k].start_ns, by);
 }
 
+void job_shift(struct recording *recording, int64_t by)
+{
+	job_shift_processes(recording, by);
+	for (size_t i = 0; i < recording->run_count; i++)
+		recording->runs[i].started_ns = job_shifted(recording->runs[i].started_ns, by);
+	recording->duration_ns = job_shifted(recording->duration_ns, by);
+}
+
 /* Aligned clocks have moved the runs. */
 static void job_begin_at_0(struct recording *job)
 {

@@ -20,6 +20,8 @@ bool job_is(int directory);
 /* Returns like store_open(). A recording that cannot be read is a problem of the job, not an
    error, unless none can be. */
 int job_open(const char *path, struct recording **out, struct kymo_error *err);
+/* Adds to all times of a recording, so that they count from another moment. */
+void job_shift(struct recording *recording, int64_t by);
 /* Removes all recordings of a job, its mark and its directory; other files stay, and so does the
    directory then. Refuses (-EBUSY) if one of them runs, or may run on another host. */
 int job_remove(const char *path, size_t *removed, struct kymo_error *err);

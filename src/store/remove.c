@@ -252,6 +252,9 @@ static int remove_resolved(const char *path, struct store_removed *out, struct k
 				 (int)entry.pid);
 	if (entry.kind == STORE_SNAPSHOT || entry.kind == STORE_PACKED)
 		return remove_file(path, err);
+	if (entry.kind == STORE_LAKE)
+		return error_set(err, EINVAL, "%s was not removed: use `kymo lake rm %s`", path,
+				 path);
 	/* An unreadable one is removed, too, if it is a recording. */
 	return stat(path, &st) || !S_ISDIR(st.st_mode)
 		       ? error_set(err, EINVAL,

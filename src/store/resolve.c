@@ -1,5 +1,6 @@
 /* Resolves a target (a pid, a path, a name, `latest`) to the path of a recording. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "base/spelling.h"
 #include "base/files/paths.h"
 #include "store/discover.h"
+#include "store/lake/lake_dir.h"
 
 static int resolve_give(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
 {
@@ -80,7 +82,7 @@ static bool has_process(const struct store_entry *entry, const struct process *w
 	struct kymo_run_file run;
 	bool found;
 
-	if (entry->kind == STORE_PACKED || run_files_open(&source, entry->path, NULL))
+	if (store_kind_is_sql(entry->kind) || run_files_open(&source, entry->path, NULL))
 		return false;
 	found = lists_process(&source, wanted) ||
 		(run_files_head(&source, "run", KYMO_MAGIC_RUN, &run, sizeof(run)) &&
@@ -214,6 +216,23 @@ static bool names_recording(const char *path)
 	return !access(path, F_OK) && (strchr(path, '/') || store_kind(path, NULL) != STORE_NONE);
 }
 
+/* A lake of one job stands for that job. */
+static int resolve_lake(const char *path, char *out, size_t out_bytes, struct kymo_error *err)
+{
+	char whole[KYMO_PATH_BYTES + LAKE_RUN_BYTES], job[LAKE_RUN_BYTES];
+	size_t jobs;
+
+	if (store_kind(path, NULL) != STORE_NONE || !lake_is_lake(path, job, sizeof(job), &jobs))
+		return resolve_give(path, out, out_bytes, err);
+	if (!job[0])
+		return error_set(err, EINVAL,
+				 "%s is a lake of %zu jobs; name one, as %s/JOB: `kymo lake ls %s` "
+				 "lists them",
+				 path, jobs, path, path);
+	snprintf(whole, sizeof(whole), "%s/%s", path, job);
+	return resolve_give(whole, out, out_bytes, err);
+}
+
 const struct store_entry *store_called(const char *name, const struct store_entry *entries,
 				       size_t count)
 {
@@ -254,7 +273,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 
 	/* A path is unambiguous; `./123` and `./latest` are for directories with such names. */
 	if (!latest && !is_pid && names_recording(target))
-		return resolve_give(target, out_path, out_bytes, err);
+		return resolve_lake(target, out_path, out_bytes, err);
 	rc = store_list(&entries, &count, &list_err);
 	if (rc && (latest || is_pid)) {
 		if (err)
@@ -268,7 +287,7 @@ static int resolve(const char *target, bool only, char *out_path, size_t out_byt
 	else if (is_pid)
 		rc = resolve_pid(pid, entries, count, out_path, out_bytes, err);
 	else if (!access(target, F_OK) && !newest_called(target, entries, count, &called))
-		rc = resolve_give(target, out_path, out_bytes, err); /* its reader says why */
+		rc = resolve_lake(target, out_path, out_bytes, err); /* its reader says why */
 	else
 		rc = resolve_name(target, entries, count, only, out_path, out_bytes, err);
 	free(entries);

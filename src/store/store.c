@@ -17,6 +17,7 @@
 #include "store/clockmap.h"
 #include "store/host_clocks.h"
 #include "store/job.h"
+#include "store/lake/lake_dir.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
 
@@ -74,6 +75,8 @@ static enum store_kind kind_of_file(int fd, const char *path, struct kymo_error 
 		return readat_head(&file, KYMO_MAGIC_SNAPSHOT, &head, sizeof(head), path, err)
 			       ? STORE_NONE
 			       : STORE_SNAPSHOT;
+	if (lake_is_job(begin, bytes))
+		return STORE_LAKE;
 	if (bytes >= 4 && !memcmp(begin, "KYMO", 4))
 		error_set(err, EINVAL,
 			  "%s is a single file of a recording; name the directory of the run",
@@ -538,6 +541,9 @@ int store_open(const char *path, struct recording **out, struct kymo_error *err)
 			err, EINVAL,
 			"%s is a packed recording (a DuckDB database); only queries can open it",
 			path);
+	case STORE_LAKE:
+		return error_set(err, EINVAL, "%s is a job of a lake; only queries can open it",
+				 path);
 	case STORE_JOB: return job_open(path, out, err);
 	default: break;
 	}

@@ -1,6 +1,7 @@
 /*
  * An open recording: a live or dead directory, or a snapshot file, recognised by content. (A packed
- * file is a DuckDB database: store_kind() recognises it, tables/ opens it.)
+ * file is a DuckDB database, and a job of a lake is Parquet files: store_kind() recognises them,
+ * tables/ opens them.)
  *
  * Opening takes one consistent picture of heads, rings, names, threads and totals. Rows that are
  * recorded later need another store_open(). So the numbers of a recording agree: for each stream,
@@ -23,7 +24,19 @@
 #include "base/format.h"
 
 /* A job is a directory of recordings, which are opened as one: job.h. */
-enum store_kind { STORE_NONE, STORE_DIRECTORY, STORE_SNAPSHOT, STORE_PACKED, STORE_JOB };
+enum store_kind {
+	STORE_NONE,
+	STORE_DIRECTORY,
+	STORE_SNAPSHOT,
+	STORE_PACKED,
+	STORE_JOB,
+	STORE_LAKE /* a job of a lake: lake/lake_dir.h */
+};
+/* Kinds that only SQL reads: tables/ opens them, and store_open() refuses them. */
+static inline bool store_kind_is_sql(enum store_kind kind)
+{
+	return kind == STORE_PACKED || kind == STORE_LAKE;
+}
 
 /* By content. STORE_NONE and *err for anything else: missing, foreign, newer. */
 enum store_kind store_kind(const char *path, struct kymo_error *err);

@@ -13,6 +13,7 @@
 #include "tables/critical/critical.h"
 #include "tables/stacks/stack_nodes.h"
 #include "tables/catalog/catalog.h"
+#include "tables/lake/attach_lake.h"
 #include "tables/packed/attach_packed.h"
 #include "tables/scan/cell.h"
 #include "tables/scan/dictionary.h"
@@ -167,9 +168,14 @@ static int attach(struct tables *tables, const char *path, struct kymo_error *er
 
 	if (duck.connect(tables->database, &connection) == DuckDBError)
 		return error_set(err, EIO, "cannot connect to DuckDB");
-	rc = tables->recording ? attach_store(tables, connection, err)
-			       : attach_packed(connection, path, tables->options.unsafe, err);
-	/* A packed file is attached when the session is locked already. */
+	if (tables->recording)
+		rc = attach_store(tables, connection, err);
+	else if (store_kind(path, NULL) == STORE_LAKE)
+		rc = attach_lake(connection, path, tables->options.unsafe, &tables->shapes.problems,
+				 err);
+	else
+		rc = attach_packed(connection, path, tables->options.unsafe, err);
+	/* Files of others are attached when the session is locked already. */
 	if (!rc && tables->recording && !tables->options.unsafe)
 		rc = lock_down(connection, err);
 	duck.disconnect(&connection);
@@ -180,28 +186,36 @@ static int open_recording(struct tables *tables, const char *path, struct kymo_e
 {
 	struct kymo_error why = { 0 };
 	enum store_kind kind = store_kind(path, &why);
-	int rc;
 
 	if (kind == STORE_NONE)
 		return error_set(err, why.code ? why.code : EINVAL, "%s",
 				 why.text[0] ? why.text : "not a kymo recording");
-	if (kind == STORE_PACKED)
+	if (store_kind_is_sql(kind))
 		return 0;
-	rc = store_open(path, &tables->recording, err);
-	if (!rc && table_shape_set_init(&tables->shapes, tables->recording))
-		rc = error_set(err, ENOMEM, "no memory for the tables of %s", path);
-	return rc;
+	return store_open(path, &tables->recording, err);
 }
 
-int tables_open(const char *path, const struct tables_options *options, struct tables **out,
-		struct kymo_error *err)
+static int shape_tables(struct tables *tables, struct kymo_error *err)
+{
+	if (tables->recording && table_shape_set_init(&tables->shapes, tables->recording))
+		return error_set(err, ENOMEM, "no memory for the tables of %s", tables->path);
+	return 0;
+}
+
+/* recording: one that is open already, the session's from here on; NULL: path is opened. */
+static int tables_begin(const char *path, struct recording *recording,
+			const struct tables_options *options, struct tables **out,
+			struct kymo_error *err)
 {
 	struct tables *tables = calloc(1, sizeof(*tables));
 	int rc;
 
 	*out = NULL;
-	if (!tables)
+	if (!tables) {
+		store_close(recording);
 		return error_set(err, ENOMEM, "no memory to open %s", path);
+	}
+	tables->recording = recording;
 	if (options)
 		tables->options = *options;
 	snprintf(tables->path, sizeof(tables->path), "%s", path);
@@ -211,8 +225,10 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 	rc = query_watchdog_init(tables, err);
 	if (!rc)
 		rc = duck_load(err);
-	if (!rc)
+	if (!rc && !recording)
 		rc = open_recording(tables, path, err);
+	if (!rc)
+		rc = shape_tables(tables, err);
 	if (!rc)
 		rc = open_database(tables, err);
 	if (!rc && self_limits_armed())
@@ -224,6 +240,18 @@ int tables_open(const char *path, const struct tables_options *options, struct t
 	else
 		tables_close(tables);
 	return rc;
+}
+
+int tables_open(const char *path, const struct tables_options *options, struct tables **out,
+		struct kymo_error *err)
+{
+	return tables_begin(path, NULL, options, out, err);
+}
+
+int tables_open_recording(struct recording *recording, const struct tables_options *options,
+			  struct tables **out, struct kymo_error *err)
+{
+	return tables_begin(recording->path, recording, options, out, err);
 }
 
 /* Views exist for the tables of the first look only. */

@@ -37,9 +37,13 @@ uint64_t tables_own_memory(void);
 /* Loads DuckDB. *out_version is its version, which stays valid. */
 int tables_library(const char **out_version, struct kymo_error *err);
 
-/* path as store_resolve() returns it: directory, snapshot or packed file. */
+/* path as store_resolve() returns it: directory, snapshot, packed file or job of a lake. */
 int tables_open(const char *path, const struct tables_options *options, struct tables **out,
 		struct kymo_error *err);
+/* The same for a recording that is open already, and is closed with the session, also after a
+   failure. The caller may change the chunks of its streams between two queries. */
+int tables_open_recording(struct recording *recording, const struct tables_options *options,
+			  struct tables **out, struct kymo_error *err);
 void tables_close(struct tables *tables);
 /* Takes the present state of a recording that goes on, for a session that asks the same again and
    again: DuckDB and the views stay. No result may be open. -ESTALE: the program has new tables;
@@ -48,7 +52,7 @@ void tables_close(struct tables *tables);
 int tables_refresh(struct tables *tables, struct kymo_error *err);
 /* The time limit of later queries; 0: none. */
 void tables_limit_time(struct tables *tables, uint32_t timeout_ms);
-/* The opened store, for callers that need no SQL; NULL for a packed file. */
+/* The opened store, for callers that need no SQL; NULL for a packed file and a job of a lake. */
 const struct recording *tables_recording(const struct tables *tables);
 /* The name of the directory or file that was opened, without the path. A packed file has
    kymo.runs.path of the recording that it was made of. */

@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top",
-            "snapshot", "trigger", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
+            "snapshot", "trigger", "lake", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
@@ -112,6 +112,7 @@ WRONG = [
     (["qeury"], "kymo: unknown command qeury; did you mean query?"),
     (["snap"], "kymo: unknown command snap; did you mean snapshot?"),
     (["zzzzzz"], "kymo: unknown command zzzzzz; kymo help lists the commands"),
+    (["lake", "add", "--tier", "3", "a", "b"], "kymo lake: --tier needs a number from 0 to 2, not 3"),
     (["--frobnicate"], "kymo: unknown command --frobnicate; kymo help lists the commands"),
     (["help", "qeury"], "kymo help: unknown command qeury; kymo help lists the commands"),
     (["help", "ls", "rm"], "kymo help: expected one command, got 2"),

@@ -17,6 +17,7 @@
 #include "cmds/run/run_device.h"
 #include "cmds/run/run_doors.h"
 #include "cmds/run/run_job.h"
+#include "cmds/run/run_lake.h"
 #include "cmds/run/run_memory.h"
 #include "cmds/run/run_python.h"
 #include "cmds/run/run_serve.h"
@@ -44,6 +45,7 @@ struct run_options {
 	const char *name;
 	struct run_torch torch;
 	struct run_serve serve;
+	struct run_lake lake;
 	struct run_memory memory;
 	struct run_job job;
 	struct run_trigger *trigger; /* of cmd_run() */
@@ -78,6 +80,8 @@ enum {
 	OPTION_TRIGGERS,
 	OPTION_ACTION,
 	OPTION_SERVE,
+	OPTION_LAKE,
+	OPTION_LAKE_TIER,
 	OPTION_NO_SUMMARY,
 	OPTION_QUIET,
 	OPTION_COUNT
@@ -116,6 +120,8 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_ACTION] = { 0, "action", "ACTION",
 			    "of --trigger: snapshot (default), why, mark, …" },
 	[OPTION_SERVE] = { 0, "serve", "[=PORT]", "start a live viewer for browsers" },
+	[OPTION_LAKE] = { 0, "lake", "DIR", "also write Parquet files into this lake" },
+	[OPTION_LAKE_TIER] = { 0, "lake-tier", "N", "0: totals; 1: also steps; 2: all tables (1)" },
 	[OPTION_NO_SUMMARY] = { 0, "no-summary", NULL, "print one line at the end" },
 	[OPTION_QUIET] = { 'q', "quiet", NULL, "print no messages (or set KYMO_QUIET=1)" },
 	[OPTION_COUNT] = { 0 },
@@ -166,6 +172,8 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TRIGGERS: return run_trigger_file(run->trigger, value);
 	case OPTION_ACTION: return run_trigger_action(run->trigger, value);
 	case OPTION_SERVE: return run_serve_word(&run->serve, value);
+	case OPTION_LAKE: run->lake.directory = value; break;
+	case OPTION_LAKE_TIER: return run_lake_tier(&run->lake, value);
 	case OPTION_NO_SUMMARY: run->no_summary = true; break;
 	case OPTION_QUIET: run->quiet = true; break;
 	default: break;
@@ -578,12 +586,14 @@ int cmd_run(int argc, char **argv)
 	run.collect.elsewhere = true;
 	run_job_prepare(&run.job, &run.collect);
 	run_serve_start(&run.serve);
+	run_lake_start(&run.lake, run.collect.hold);
 	if (collect_run(&run.collect, &result, &err))
 		return run_unrecorded(&run, &err);
 	if (result.exec_error)
 		return cannot_start(run.collect.argv, result.exec_error);
 	add_to_index(&run, &result);
 	report(&run, &result);
+	run_lake_end(&run.lake, result.directory);
 	run_write_report(&run, &result);
 	run_environment_fini(&run.environment);
 	free(run.directory);

@@ -95,7 +95,7 @@ static void describe_times(struct item *item, bool utf8)
 	if (!end_ns)
 		end_ns = item->entry->state == STORE_LIVE ? now_ns : 0;
 	/* A packed file would have to be opened: its time is that of the file. */
-	if (end_ns >= item->entry->started_unix_ns && item->entry->kind != STORE_PACKED)
+	if (end_ns >= item->entry->started_unix_ns && !store_kind_is_sql(item->entry->kind))
 		item->ran = format_clock((double)(end_ns - item->entry->started_unix_ns), utf8);
 }
 
@@ -108,7 +108,7 @@ static void list_look_inside(struct item *item)
 {
 	struct recording *recording = NULL;
 
-	if (item->entry->kind == STORE_PACKED || item->entry->unreadable[0] ||
+	if (store_kind_is_sql(item->entry->kind) || item->entry->unreadable[0] ||
 	    (item->entry->bytes > OPEN_BYTES_MOST && item->entry->state != STORE_LIVE) ||
 	    store_open(item->entry->path, &recording, NULL))
 		return;
@@ -455,6 +455,7 @@ static void add_item(struct buf *out, const struct item *item)
 					     [STORE_DIRECTORY] = "directory",
 					     [STORE_SNAPSHOT] = "snapshot",
 					     [STORE_PACKED] = "packed",
+					     [STORE_LAKE] = "lake",
 					     [STORE_JOB] = "job" };
 	static const char *const states[] = { [STORE_LIVE] = "live",
 					      [STORE_ENDED] = "ended",

@@ -176,7 +176,7 @@ int top_data_take(const char *path, double window_ns, struct top_data *out, stru
 				  .cpu_pct = -1,
 				  .last_step_ns = -1,
 				  .window_ns = window_ns };
-	if (store_kind(path, NULL) == STORE_PACKED)
+	if (store_kind_is_sql(store_kind(path, NULL)))
 		return error_set(err, EINVAL,
 				 "%s is packed; kymo top shows running programs, kymo report this "
 				 "file",

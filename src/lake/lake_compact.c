@@ -1,0 +1,234 @@
+#include "lake/lake_tidy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/files/atomic_file.h"
+#include "lake/lake_file.h"
+#include "lake/lake_plan.h"
+#include "lake_sql.h"
+#include "tables/catalog/catalog.h"
+
+#define MERGE_LEAST 2 /* files */
+#define MERGE_MOST 2000 /* files that become one */
+
+struct lake_merge {
+	struct lake_listing *listing;
+	struct lake_place place;
+	struct lake_compacted *out;
+	bool running; /* some process of the job */
+};
+
+/* ---- what can be merged -------------------------------------------------------------------- */
+
+/* Rows of a file that its writer has not counted yet may be written again under its name. */
+static bool lake_compact_is_counted(struct lake_merge *merge, const struct lake_table *table,
+				    const struct lake_file *file)
+{
+	struct buf sql = { 0 };
+	char writer[LAKE_NAME_BYTES], name[160];
+	uint64_t at = 0;
+
+	snprintf(writer, sizeof(writer), "%.*s", (int)(strrchr(file->name, '-') - file->name),
+		 file->name);
+	snprintf(name, sizeof(name), "%s.%s", table->schema, table->name);
+	buf_text(&sql,
+		 "SELECT coalesce(sum(next_row), 0)::BIGINT FROM kymo.flushes WHERE writer = ");
+	catalog_quote_text(&sql, writer);
+	buf_text(&sql, " AND table_name = ");
+	catalog_quote_text(&sql, name);
+	if (!sql.failed)
+		lake_file_number(merge->place.tables, sql.data, &at, NULL);
+	buf_fini(&sql);
+	return file->first_row < at;
+}
+
+static bool can_merge(struct lake_merge *merge, const struct lake_table *table,
+		      const struct lake_file *file, uint64_t columns)
+{
+	if (file->columns != columns)
+		return false;
+	if (!strncmp(file->name, "compact-", 8))
+		return false;
+	if (file->first_row != UINT64_MAX)
+		return lake_compact_is_counted(merge, table, file);
+	return !merge->running;
+}
+
+/* ---- merging ------------------------------------------------------------------------------- */
+
+static uint64_t hash_names(const struct lake_file *const *files, size_t count)
+{
+	uint64_t hash = LAKE_HASH_BEGIN;
+
+	for (size_t i = 0; i < count; i++)
+		hash = lake_hash_column(hash, files[i]->name, "");
+	return hash;
+}
+
+/* Written before the merged file: it counts only beside that. */
+static int put_replaced(const struct lake_job *job, const struct lake_table *table, uint64_t hash,
+			const struct lake_file *const *files, size_t count, struct kymo_error *err)
+{
+	struct buf path = { 0 }, text = { 0 };
+	char name[64];
+	int directory, rc;
+
+	snprintf(name, sizeof(name), "_replaced-%016" PRIx64, hash);
+	lake_file_path(job, table->schema, table->name, "", &path);
+	for (size_t i = 0; i < count; i++)
+		buf_print(&text, "%s\n", files[i]->name);
+	directory = open(buf_get(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = directory < 0 ? -errno
+	     : text.failed ? -ENOMEM
+			   : atomic_file_put(directory, name, text.data, text.used);
+	/* As readable as the data. */
+	if (!rc && fchmodat(directory, name, 0644, 0))
+		rc = -errno;
+	if (rc)
+		error_set(err, -rc, "cannot write %s/%s: %s", buf_get(&path), name, strerror(-rc));
+	if (directory >= 0)
+		close(directory);
+	buf_fini(&path);
+	buf_fini(&text);
+	return rc;
+}
+
+static void remove_files(const struct lake_job *job, const struct lake_table *table,
+			 const struct lake_file *const *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct buf path = { 0 };
+
+		lake_file_path(job, table->schema, table->name, files[i]->name, &path);
+		unlink(buf_get(&path));
+		buf_fini(&path);
+	}
+}
+
+static int merge_files(struct lake_merge *merge, const struct lake_table *table,
+		       const struct lake_file *const *files, size_t count, struct kymo_error *err)
+{
+	const uint64_t hash = hash_names(files, count);
+	struct buf query = { 0 }, path = { 0 };
+	char name[64];
+	struct lake_file_content content = {
+		.schema = table->schema, .table = table->name, .name = name, .replace = true
+	};
+	int rc = put_replaced(&merge->listing->job, table, hash, files, count, err);
+
+	snprintf(name, sizeof(name), "compact-%016" PRIx64, hash);
+	buf_text(&query, "FROM read_parquet([");
+	for (size_t i = 0; i < count; i++) {
+		buf_reset(&path);
+		lake_file_path(&merge->listing->job, table->schema, table->name, files[i]->name,
+			       &path);
+		buf_text(&query, i ? ", " : "");
+		catalog_quote_text(&query, buf_get(&path));
+		merge->out->bytes_before += files[i]->bytes;
+	}
+	buf_text(&query, "], hive_partitioning = false)");
+	content.query = buf_get(&query);
+	if (!rc)
+		rc = query.failed ? error_set(err, ENOMEM, "no memory to compact")
+				  : lake_file_write(&merge->place, &content, NULL, err);
+	if (!rc)
+		remove_files(&merge->listing->job, table, files, count);
+	buf_fini(&query);
+	buf_fini(&path);
+	return rc;
+}
+
+static int compact_table(struct lake_merge *merge, const struct lake_table *table,
+			 struct kymo_error *err)
+{
+	const struct lake_file **files = calloc(table->count + 1, sizeof(*files));
+	size_t count = 0;
+	int rc = files ? 0 : error_set(err, ENOMEM, "no memory to compact");
+
+	for (size_t i = 0; files && i < table->count; i++)
+		if (can_merge(merge, table, &table->files[i], table->files[0].columns))
+			files[count++] = &table->files[i];
+	for (size_t at = 0; !rc && count - at >= MERGE_LEAST;) {
+		size_t some = count - at < MERGE_MOST ? count - at : MERGE_MOST;
+
+		rc = merge_files(merge, table, files + at, some, err);
+		if (!rc)
+			merge->out->files_after -= some - 1;
+		at += some;
+	}
+	free(files);
+	return rc;
+}
+
+/* How far each writer is stays with the writer. */
+static bool stays(const struct lake_table *table)
+{
+	return !strcmp(table->schema, "kymo") &&
+	       (!strcmp(table->name, "flushes") || !strcmp(table->name, "now"));
+}
+
+static int compact_all(struct lake_merge *merge, struct kymo_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < merge->listing->count; i++)
+		merge->out->files_before += merge->listing->tables[i].count;
+	merge->out->files_after = merge->out->files_before;
+	for (size_t i = 0; !rc && i < merge->listing->count; i++)
+		if (!stays(&merge->listing->tables[i]))
+			rc = compact_table(merge, &merge->listing->tables[i], err);
+	merge->out->bytes_after = merge->place.bytes;
+	return rc;
+}
+
+static int lock_job(const struct lake_job *job, int *out, struct kymo_error *err)
+{
+	struct buf path = { 0 };
+	int rc = 0;
+
+	buf_print(&path, "%s/.%s.compact", job->lake, job->run);
+	*out = open(buf_get(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (*out < 0)
+		rc = error_set(err, errno, "cannot write %s: %s", buf_get(&path), strerror(errno));
+	else if (flock(*out, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+		rc = error_set(err, EBUSY, "another process compacts %s/%s now", job->lake,
+			       job->run);
+	buf_fini(&path);
+	return rc;
+}
+
+int lake_compact(const char *path, struct lake_compacted *out, struct kymo_error *err)
+{
+	/* Only internal SQL runs here, and it writes files. */
+	const struct tables_options options = { .unsafe = true,
+						.memory_limit_bytes = tables_own_memory() };
+	struct lake_listing listing;
+	struct lake_merge merge = { .listing = &listing, .out = out };
+	uint64_t running = 0;
+	int lock = -1, rc = lake_list(path, &listing, err);
+
+	memset(out, 0, sizeof(*out));
+	if (!rc)
+		rc = lock_job(&listing.job, &lock, err);
+	if (!rc)
+		rc = tables_open(path, &options, &merge.place.tables, err);
+	merge.place.job = &listing.job;
+	if (!rc)
+		rc = lake_file_number(merge.place.tables, sql_running, &running, err);
+	merge.running = running > 0;
+	if (!rc)
+		rc = compact_all(&merge, err);
+	tables_close(merge.place.tables);
+	if (lock >= 0)
+		close(lock);
+	lake_listing_fini(&listing);
+	return rc;
+}

@@ -1,0 +1,36 @@
+/* One data file of a lake: DuckDB writes it under a name that readers leave alone; then it gets its
+   own, whole. */
+#ifndef KYMO_LAKE_FILE_H
+#define KYMO_LAKE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/lake/lake_dir.h"
+#include "tables/tables.h"
+
+struct lake_place {
+	struct tables *tables; /* a session with .unsafe, which may write files */
+	const struct lake_job *job;
+	uint64_t rows, bytes, files; /* written */
+};
+
+struct lake_file_content {
+	const char *schema, *table; /* of the directory */
+	const char *name; /* without .parquet */
+	const char *query;
+	const char *cursors; /* for the footer; NULL: none */
+	bool replace; /* else -EEXIST if it is there */
+	bool even_empty; /* a file without rows is written, too, if one is there already */
+};
+
+/* *out_rows: the number of rows, may be NULL. Nothing is written if the query has none. */
+int lake_file_write(struct lake_place *place, const struct lake_file_content *content,
+		    uint64_t *out_rows, struct kymo_error *err);
+/* LAKE/SCHEMA.TABLE/run=JOB/NAME */
+void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
+		    const char *name, struct buf *out);
+/* Runs a statement; *out: the number in its first row and column, may be NULL. */
+int lake_file_number(struct tables *tables, const char *sql, uint64_t *out, struct kymo_error *err);
+
+#endif

@@ -1,0 +1,20 @@
+-- What is missing in a job of a lake, a sentence for each.
+SELECT text
+FROM kymo.problems
+UNION ALL
+SELECT
+    'rank ' || rank || ' wrote nothing: what it did is not known'
+FROM dist.ranks
+WHERE state = 'wrote nothing'
+UNION ALL
+SELECT
+    'pid ' || pid || ' of ' || host || coalesce(', rank ' || rank, '') || ' ran at its last flush, '
+    || greatest(0, round((epoch_ns(now()) - flushed_unix_ns) / 1e9))::BIGINT
+    || ' s ago: rows that came later are not in the lake'
+FROM (
+    SELECT p.pid, p.host, p.rank, max(f.flushed_unix_ns) AS flushed_unix_ns
+    FROM kymo.processes p
+    JOIN kymo.flushes f ON f.host = p.host AND f.pid = p.pid
+    WHERE p.state = 'live'
+    GROUP BY p.pid, p.host, p.rank
+)

@@ -1,0 +1,3 @@
+-- Calls that have not ended.
+FROM dist.collectives
+WHERE state NOT IN ('completed', 'failed')

@@ -1,0 +1,4 @@
+-- Processes that ran at their last flush.
+SELECT count(*)
+FROM kymo.processes
+WHERE state = 'live'
