@@ -19,7 +19,7 @@ static uint64_t ns_per_tick; /* 32.32 */
 static uint64_t error_ns = ERROR_NS; /* atomic */
 static uint64_t early; /* operations that began before their launch; atomic */
 
-static uint64_t clock_realtime_ns(void)
+static uint64_t cupti_realtime_ns(void)
 {
 	struct timespec now;
 
@@ -31,7 +31,7 @@ static uint64_t clock_realtime_ns(void)
 static uint64_t clock_tell(void)
 {
 	if (kymo__load_relaxed(&cupti_state) == CUPTI_YIELDED)
-		return clock_realtime_ns();
+		return cupti_realtime_ns();
 	return first_ns +
 	       (uint64_t)((unsigned __int128)(kymo_ticks() - first_ticks) * ns_per_tick >> 32);
 }
@@ -41,7 +41,7 @@ void cupti_clock_begin(void)
 	if (!first_ticks) {
 		ns_per_tick = kymo_ticks_ns(UINT64_C(1) << 32);
 		first_ticks = kymo_ticks();
-		first_ns = clock_realtime_ns();
+		first_ns = cupti_realtime_ns();
 	}
 	clock_is_ours = !cupti_several && ns_per_tick &&
 			cupti_api.cuptiActivityRegisterTimestampCallback &&
