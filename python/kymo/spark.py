@@ -10,6 +10,7 @@ rest by name: spark.sql() runs anything, and may answer differently from `kymo q
 """
 import re
 import subprocess
+from typing import Any
 
 from ._query import find_program
 
@@ -22,7 +23,7 @@ class Refused(ValueError):
 
 # ---- tables -----------------------------------------------------------------------------------------
 
-def attach(spark, path):
+def attach(spark: Any, path: Any) -> list[str]:
     """Creates the tables of the job of a lake, LAKE/JOB, in the current catalog, and returns their names. Tables of the
     same names that an earlier attach() has made are replaced."""
     done = subprocess.run([find_program(), "lake", "spark-sql", str(path)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -39,9 +40,9 @@ def attach(spark, path):
     return names
 
 
-def _drop_other_kind(spark, name, kind):
+def _drop_other_kind(spark: Any, name: str, kind: str) -> None:
     """A table cannot replace a view, nor the reverse."""
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException  # type: ignore[import-not-found,unused-ignore]
 
     try:
         spark.sql(f"DROP {kind} IF EXISTS {name}")
@@ -63,7 +64,7 @@ _FUNCTIONS = set("""count sum min max avg median percentile_cont percentile_disc
 _WHOLE = {"bigint", "int", "integer"}
 
 
-def portable(query):
+def portable(query: str) -> str:
     """The query as Spark has to run it. Refused: with what has no equal."""
     tokens = [t for t in _TOKEN.findall(query) if not t.isspace() and not t.startswith("--")]
     while tokens and tokens[-1] == ";":
@@ -74,7 +75,7 @@ def portable(query):
     return " ".join(_rewrite(tokens)).replace(" . ", ".")
 
 
-def sql(spark, query):
+def sql(spark: Any, query: str) -> Any:
     """A DataFrame with the answer of the portable query. It needs spark.sql.ansi.enabled, the default of Spark 4: without
     it Spark gives NULL, or a number that has wrapped, where DuckDB has an error."""
     if str(spark.conf.get("spark.sql.ansi.enabled", "false")).lower() != "true":
@@ -82,8 +83,8 @@ def sql(spark, query):
     return spark.sql(portable(query))
 
 
-def _check(tokens):
-    depth_limits, ordered = [], {0: False}
+def _check(tokens: list[str]) -> None:
+    ordered = {0: False}
     depth = 0
     for i, token in enumerate(tokens):
         word, after, before = token.lower(), tokens[i + 1:i + 2], tokens[i - 1].lower() if i else ""
@@ -101,7 +102,6 @@ def _check(tokens):
         elif word == "order":
             ordered[depth] = True
         elif word == "limit":
-            depth_limits.append(depth)
             if not ordered.get(depth):
                 raise Refused("LIMIT without ORDER BY: which rows remain is not defined")
         elif word == "/" and after == ["/"]:
@@ -116,12 +116,12 @@ def _check(tokens):
     _check_casts(tokens)
 
 
-def _is_table_name(tokens, i):
+def _is_table_name(tokens: list[str], i: int) -> bool:
     """WITH name (...) and name AS (...)."""
-    return tokens[i].lower() in ("as", "values") or (i and tokens[i - 1].lower() == "with")
+    return tokens[i].lower() in ("as", "values") or (i > 0 and tokens[i - 1].lower() == "with")
 
 
-def _end(tokens, i):
+def _end(tokens: list[str], i: int) -> int:
     """The index of the parenthesis that closes the one at i."""
     depth = 0
     for k in range(i, len(tokens)):
@@ -131,7 +131,7 @@ def _end(tokens, i):
     raise Refused("a parenthesis is not closed")
 
 
-def _check_casts(tokens):
+def _check_casts(tokens: list[str]) -> None:
     for i, token in enumerate(tokens):
         if token.lower() == "cast" and tokens[i + 1:i + 2] == ["("]:
             end = _end(tokens, i + 1)
@@ -140,8 +140,9 @@ def _check_casts(tokens):
                 raise Refused("CAST to a whole number: Spark truncates where DuckDB rounds; use CAST(round(...) AS BIGINT)")
 
 
-def _rewrite(tokens):
-    out, i = [], 0
+def _rewrite(tokens: list[str]) -> list[str]:
+    out: list[str] = []
+    i = 0
     within = -1  # ORDER BY of WITHIN GROUP has no NULLs
     while i < len(tokens):
         token, word = tokens[i], tokens[i].lower()
@@ -174,9 +175,10 @@ def _rewrite(tokens):
     return out
 
 
-def _split(tokens):
+def _split(tokens: list[str]) -> list[list[str]]:
     """At the commas outside of parentheses."""
-    parts, depth = [[]], 0
+    parts: list[list[str]] = [[]]
+    depth = 0
     for token in tokens:
         depth += (token == "(") - (token == ")")
         if token == "," and not depth:
@@ -186,7 +188,7 @@ def _split(tokens):
     return parts
 
 
-def _order_end(tokens, i):
+def _order_end(tokens: list[str], i: int) -> int:
     depth = 0
     while i < len(tokens):
         depth += (tokens[i] == "(") - (tokens[i] == ")")
@@ -196,9 +198,9 @@ def _order_end(tokens, i):
     return i
 
 
-def _nulls_last(tokens):
+def _nulls_last(tokens: list[str]) -> list[str]:
     """DuckDB's order: Spark has NULLs first where it ascends."""
-    out = []
+    out: list[str] = []
     for part in _split(tokens):
         if out:
             out.append(",")
