@@ -129,7 +129,8 @@ def test_kernels_have_the_module_of_forward_and_of_backward(made):
 def test_backward_operators_are_linked_with_the_forward_operator_that_made_them(made):
     """The last forward operator with the sequence number, and the outermost backward one."""
     kymo, run, _ = made
-    assert kymo.rows(run, """SELECT from_name, to_name, from_tid <> tid AS other_thread, count(*) AS n, count(DISTINCT sequence) AS sequences
+    assert kymo.rows(run, """SELECT from_name, to_name, from_tid <> tid AS other_thread, count(*) AS n,
+        count(DISTINCT sequence) AS sequences
         FROM trace.links GROUP BY ALL""") == [
         {"from_name": "aten::addmm", "to_name": "autograd::engine::evaluate_function: AddmmBackward0", "other_thread": True,
          "n": STEPS * make_trace.LAYERS, "sequences": STEPS * make_trace.LAYERS}]

@@ -1,4 +1,5 @@
 """Profiles of speedscope and pprof as recordings."""
+
 import gzip
 import json
 import pathlib
@@ -20,54 +21,142 @@ def kymo(tmp_path):
 
 # ---- speedscope -------------------------------------------------------------------------------------------------------------
 
-FRAMES = [{"name": "main", "file": "/home/me/app.py", "line": 3}, {"name": "load", "file": "/home/me/app.py", "line": 12},
-          {"name": "no place"}]
+FRAMES = [
+    {"name": "main", "file": "/home/me/app.py", "line": 3},
+    {"name": "load", "file": "/home/me/app.py", "line": 12},
+    {"name": "no place"},
+]
 
 
 def speedscope(path, profiles, frames=FRAMES, first=True, **more):
     shared, profiles = {"shared": {"frames": frames}}, {"profiles": profiles}
-    path.write_text(json.dumps({"$schema": "https://www.speedscope.app/file-format-schema.json", **more,
-                                **(shared if first else profiles), **(profiles if first else shared)}))
+    path.write_text(
+        json.dumps(
+            {
+                "$schema": "https://www.speedscope.app/file-format-schema.json",
+                **more,
+                **(shared if first else profiles),
+                **(profiles if first else shared),
+            }
+        )
+    )
 
 
 def evented(*events, unit="milliseconds", name="worker", **more):
-    return {"type": "evented", "name": name, "unit": unit, "startValue": 0, "endValue": events[-1][2] if events else 0,
-            "events": [{"type": kind, "frame": frame, "at": at} for kind, frame, at in events], **more}
+    return {
+        "type": "evented",
+        "name": name,
+        "unit": unit,
+        "startValue": 0,
+        "endValue": events[-1][2] if events else 0,
+        "events": [{"type": kind, "frame": frame, "at": at} for kind, frame, at in events],
+        **more,
+    }
 
 
 def sampled(samples, weights, unit="seconds", name='Process 41 Thread 43 "MainThread"'):
-    return {"type": "sampled", "name": name, "unit": unit, "startValue": 0, "endValue": sum(weights), "samples": samples,
-            "weights": weights}
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": unit,
+        "startValue": 0,
+        "endValue": sum(weights),
+        "samples": samples,
+        "weights": weights,
+    }
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_evented_profiles_become_zones(kymo, first):
-    speedscope(kymo.home / "p.speedscope.json",
-               [evented(("O", 0, 1.5), ("O", 1, 1.500001), ("C", 1, 2.25), ("O", 2, 3), ("C", 2, 3), ("C", 0, 4.000002))], first=first)
+    speedscope(
+        kymo.home / "p.speedscope.json",
+        [evented(("O", 0, 1.5), ("O", 1, 1.500001), ("C", 1, 2.25), ("O", 2, 3), ("C", 2, 3), ("C", 0, 4.000002))],
+        first=first,
+    )
     kymo("import", "p.speedscope.json", "-o", "run")
-    assert kymo.rows("run", "SELECT source, name, file, line, start_ns, duration_ns, depth, thread FROM trace.zones ORDER BY depth, start_ns") == [
-        {"source": "python", "name": "main", "file": "/home/me/app.py", "line": 3, "start_ns": 1500000, "duration_ns": 2500002,
-         "depth": 0, "thread": "worker"},
-        {"source": "python", "name": "load", "file": "/home/me/app.py", "line": 12, "start_ns": 1500001, "duration_ns": 749999,
-         "depth": 1, "thread": "worker"},
-        {"source": "mark", "name": "no place", "file": None, "line": None, "start_ns": 3000000, "duration_ns": 0, "depth": 1,
-         "thread": "worker"}]
+    assert kymo.rows(
+        "run", "SELECT source, name, file, line, start_ns, duration_ns, depth, thread FROM trace.zones ORDER BY depth, start_ns"
+    ) == [
+        {
+            "source": "python",
+            "name": "main",
+            "file": "/home/me/app.py",
+            "line": 3,
+            "start_ns": 1500000,
+            "duration_ns": 2500002,
+            "depth": 0,
+            "thread": "worker",
+        },
+        {
+            "source": "python",
+            "name": "load",
+            "file": "/home/me/app.py",
+            "line": 12,
+            "start_ns": 1500001,
+            "duration_ns": 749999,
+            "depth": 1,
+            "thread": "worker",
+        },
+        {
+            "source": "mark",
+            "name": "no place",
+            "file": None,
+            "line": None,
+            "start_ns": 3000000,
+            "duration_ns": 0,
+            "depth": 1,
+            "thread": "worker",
+        },
+    ]
     assert kymo.rows("run", "SELECT sum(events)::BIGINT AS n, bool_and(became NOT LIKE 'skipped%') AS all_kept FROM kymo.imports") == [
-        {"n": 6, "all_kept": True}]
+        {"n": 6, "all_kept": True}
+    ]
 
 
 def test_sampled_profiles_of_python_become_python_samples(kymo):
-    speedscope(kymo.home / "p.json", [sampled([[0], [0, 1], []], [0.01, 0.02, 0.005]),
-                                      sampled([[0, 1]], [0.5], name='Process 41 Thread 44 "loader"')])
+    speedscope(
+        kymo.home / "p.json",
+        [sampled([[0], [0, 1], []], [0.01, 0.02, 0.005]), sampled([[0, 1]], [0.5], name='Process 41 Thread 44 "loader"')],
+    )
     kymo("import", "p.json", "-o", "run")
     assert kymo.rows("run", "SELECT ts_ns, pid, tid, thread, stack, weight_ns, activity FROM python.samples ORDER BY tid, ts_ns") == [
-        {"ts_ns": 10_000_000, "pid": 41, "tid": 43, "thread": "MainThread", "stack": ["main (/home/me/app.py:3)"],
-         "weight_ns": 10_000_000, "activity": "running"},
-        {"ts_ns": 30_000_000, "pid": 41, "tid": 43, "thread": "MainThread",
-         "stack": ["load (/home/me/app.py:12)", "main (/home/me/app.py:3)"], "weight_ns": 20_000_000, "activity": "running"},
-        {"ts_ns": 35_000_000, "pid": 41, "tid": 43, "thread": "MainThread", "stack": None, "weight_ns": 5_000_000, "activity": "running"},
-        {"ts_ns": 500_000_000, "pid": 41, "tid": 44, "thread": "loader",
-         "stack": ["load (/home/me/app.py:12)", "main (/home/me/app.py:3)"], "weight_ns": 500_000_000, "activity": "running"}]
+        {
+            "ts_ns": 10_000_000,
+            "pid": 41,
+            "tid": 43,
+            "thread": "MainThread",
+            "stack": ["main (/home/me/app.py:3)"],
+            "weight_ns": 10_000_000,
+            "activity": "running",
+        },
+        {
+            "ts_ns": 30_000_000,
+            "pid": 41,
+            "tid": 43,
+            "thread": "MainThread",
+            "stack": ["load (/home/me/app.py:12)", "main (/home/me/app.py:3)"],
+            "weight_ns": 20_000_000,
+            "activity": "running",
+        },
+        {
+            "ts_ns": 35_000_000,
+            "pid": 41,
+            "tid": 43,
+            "thread": "MainThread",
+            "stack": None,
+            "weight_ns": 5_000_000,
+            "activity": "running",
+        },
+        {
+            "ts_ns": 500_000_000,
+            "pid": 41,
+            "tid": 44,
+            "thread": "loader",
+            "stack": ["load (/home/me/app.py:12)", "main (/home/me/app.py:3)"],
+            "weight_ns": 500_000_000,
+            "activity": "running",
+        },
+    ]
     assert "load" in kymo("report", "run").stdout
     assert kymo.value("run", "SELECT duration_ns FROM kymo.runs") == 500_000_000
 
@@ -77,15 +166,27 @@ def test_profiles_without_python_become_native_samples(kymo):
     speedscope(kymo.home / "p.json", [sampled([[0], [0, 1]], [3, 4], unit="none", name="all")], frames)
     kymo("import", "p.json", "-o", "run")
     assert kymo.rows("run", FOLDED.format(table="native.samples")) == [
-        {"stack": ["main (/home/me/main.c:9)"], "n": 3, "ns": 0}, {"stack": ["spin", "main (/home/me/main.c:9)"], "n": 4, "ns": 0}]
+        {"stack": ["main (/home/me/main.c:9)"], "n": 3, "ns": 0},
+        {"stack": ["spin", "main (/home/me/main.c:9)"], "n": 4, "ns": 0},
+    ]
     assert kymo.value("run", "SELECT count(*) FROM python.samples") == 0
 
 
 def test_what_is_no_time_or_has_no_name_is_counted(kymo):
-    speedscope(kymo.home / "p.json", [
-        sampled([[0], [1]], [100, 200], unit="bytes"), evented(("O", 0, 1), ("C", 0, 2), unit="bytes"),
-        sampled([[7]], [1]), evented(("O", 9, 1), ("C", 9, 2)), evented(("O", 0, 1)), evented(("?", 0, 1)),
-        sampled([[0], [0]], [1e300, -1]), {"type": "evented", "unit": "seconds", "events": [7, None]}, 12])
+    speedscope(
+        kymo.home / "p.json",
+        [
+            sampled([[0], [1]], [100, 200], unit="bytes"),
+            evented(("O", 0, 1), ("C", 0, 2), unit="bytes"),
+            sampled([[7]], [1]),
+            evented(("O", 9, 1), ("C", 9, 2)),
+            evented(("O", 0, 1)),
+            evented(("?", 0, 1)),
+            sampled([[0], [0]], [1e300, -1]),
+            {"type": "evented", "unit": "seconds", "events": [7, None]},
+            12,
+        ],
+    )
     kymo("import", "p.json", "-o", "run")
     assert kymo.rows("run", "SELECT phase, became, events FROM kymo.imports ORDER BY ALL") == [
         {"phase": "?", "became": "skipped: a time out of range", "events": 2},
@@ -97,7 +198,8 @@ def test_what_is_no_time_or_has_no_name_is_counted(kymo):
         {"phase": "E", "became": "skipped: no time", "events": 1},
         {"phase": "P", "became": "skipped: a frame that the file does not name", "events": 1},
         {"phase": "P", "became": "skipped: a time out of range", "events": 2},
-        {"phase": "P", "became": "skipped: no time", "events": 2}]
+        {"phase": "P", "became": "skipped: no time", "events": 2},
+    ]
 
 
 def test_a_cut_speedscope_file_keeps_what_came_before(kymo):
@@ -173,7 +275,9 @@ class Profile:
             made = b"".join(field(1, one) for one in locations) + b"".join(field(2, one) for one in values)
         for key, value in labels.items():
             number = isinstance(value, int)
-            made += field(3, field(1, self.text(key.replace("_", " "))) + field(3 if number else 2, value if number else self.text(value)))
+            made += field(
+                3, field(1, self.text(key.replace("_", " "))) + field(3 if number else 2, value if number else self.text(value))
+            )
         self.stacks += field(2, made)
 
     def bytes(self):
@@ -200,14 +304,21 @@ def test_a_profile_of_pprof_becomes_native_samples(kymo, packed):
     (kymo.home / "cpu.pb.gz").write_bytes(gzip.compress(data) if packed else data)
     kymo("import", "cpu.pb.gz", "-o", "run")
     assert kymo.rows("run", FOLDED.format(table="native.samples")) == [
-        {"stack": ["crypto.mix (/home/me/mix.go:7)", "main.hash (/home/me/main.go:40)", "main.main (/home/me/main.go:12)"], "n": 3,
-         "ns": 30_000_001},
+        {
+            "stack": ["crypto.mix (/home/me/mix.go:7)", "main.hash (/home/me/main.go:40)", "main.main (/home/me/main.go:12)"],
+            "n": 3,
+            "ns": 30_000_001,
+        },
         {"stack": ["main.main (/home/me/main.go:12)"], "n": 1, "ns": 10_000_000},
-        {"stack": ["server+0x1234 (server)", "main.main (/home/me/main.go:12)"], "n": 1, "ns": 10_000_000}]
+        {"stack": ["server+0x1234 (server)", "main.main (/home/me/main.go:12)"], "n": 1, "ns": 10_000_000},
+    ]
     assert kymo.rows("run", "SELECT DISTINCT tid, thread FROM native.samples ORDER BY 1") == [
-        {"tid": 1, "thread": "thread 1"}, {"tid": 77, "thread": "gc"}]
+        {"tid": 1, "thread": "thread 1"},
+        {"tid": 77, "thread": "gc"},
+    ]
     assert kymo.rows("run", "SELECT started_unix_ns, duration_ns FROM kymo.runs") == [
-        {"started_unix_ns": 1_700_000_000_000_000_000, "duration_ns": 2_000_000_000}]
+        {"started_unix_ns": 1_700_000_000_000_000_000, "duration_ns": 2_000_000_000}
+    ]
     assert kymo.rows("run", "SELECT became, events FROM kymo.imports") == [{"became": "native.samples", "events": 5}]
     assert "crypto.mix" in kymo("report", "run").stdout
 
@@ -238,8 +349,10 @@ def test_counts_that_are_too_large_are_one_row(kymo):
     (kymo.home / "p.pb").write_bytes(made.bytes())
     kymo("import", "p.pb", "-o", "run")
     assert kymo.rows("run", "SELECT became, events FROM kymo.imports ORDER BY 1") == [
-        {"became": "native.samples", "events": 4}, {"became": "skipped: a frame that the file does not name", "events": 1},
-        {"became": "skipped: a time out of range", "events": 2}]
+        {"became": "native.samples", "events": 4},
+        {"became": "skipped: a frame that the file does not name", "events": 1},
+        {"became": "skipped: a time out of range", "events": 2},
+    ]
 
 
 def test_a_cut_profile_keeps_its_samples_as_far_as_their_names_are_known(kymo):
@@ -253,7 +366,8 @@ def test_a_cut_profile_keeps_its_samples_as_far_as_their_names_are_known(kymo):
 # ---- round trips ------------------------------------------------------------------------------------------------------------
 
 ZONES = "SELECT name, file, line, start_ns, duration_ns, depth, pid, tid, thread FROM trace.zones ORDER BY ALL"
-REGIONS = "SELECT name, sum(count)::BIGINT AS n, sum(total_ns)::BIGINT AS total, sum(self_ns)::BIGINT AS self FROM trace.regions GROUP BY 1 ORDER BY 1"
+REGIONS = ("SELECT name, sum(count)::BIGINT AS n, sum(total_ns)::BIGINT AS total, "
+           "sum(self_ns)::BIGINT AS self FROM trace.regions GROUP BY 1 ORDER BY 1")
 
 
 def test_zones_of_a_speedscope_export_are_the_same_to_the_ns(kymo):

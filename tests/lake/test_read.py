@@ -1,4 +1,5 @@
 """Reading a lake: reports, locks, damaged and foreign files, compaction, removal, other readers."""
+
 import json
 import os
 import shutil
@@ -27,8 +28,9 @@ def test_a_report_names_the_late_rank(shared):
 
 
 def test_the_report_of_a_lake_finds_what_that_of_the_recordings_does(shared):
-    found = [{v["name"] for v in json.loads(shared.kymo("report", "-f", "json", target).stdout)["verdicts"]}
-             for target in ("lake/a", "job")]
+    found = [
+        {v["name"] for v in json.loads(shared.kymo("report", "-f", "json", target).stdout)["verdicts"]} for target in ("lake/a", "job")
+    ]
     assert found[0] == found[1]
 
 
@@ -75,7 +77,7 @@ def test_a_file_whose_footer_is_damaged_is_named(own):
     file = a_file(own, "trace.steps")
     whole = bytearray(file.read_bytes())
     at = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-    whole[at:at + 40] = b"\xff" * 40
+    whole[at : at + 40] = b"\xff" * 40
     file.write_bytes(bytes(whole))
     assert own.value("lake/a", "SELECT count(DISTINCT host) FROM trace.steps") == 3
     assert file.name in own.kymo("report", "lake/a").stdout.replace("\n", "").replace(" ", "")
@@ -97,8 +99,13 @@ def test_a_job_of_another_version_is_refused(own):
 def test_a_file_with_fewer_columns_has_null_for_the_others(own):
     """As an earlier kymo has written it."""
     file = a_file(own, "trace.steps")
-    own.kymo("query", "--unsafe", "lake/a", f"COPY (SELECT step, rank, host FROM read_parquet('{file}')) TO '{file}.new' "
-             "(FORMAT parquet, KV_METADATA {kymo: 'kymo lake 1 columns 0000000000000001'})")
+    own.kymo(
+        "query",
+        "--unsafe",
+        "lake/a",
+        f"COPY (SELECT step, rank, host FROM read_parquet('{file}')) TO '{file}.new' "
+        "(FORMAT parquet, KV_METADATA {kymo: 'kymo lake 1 columns 0000000000000001'})",
+    )
     os.rename(f"{file}.new", file)
     assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
     assert own.value("lake/a", "SELECT count(*) FROM trace.steps WHERE duration_ns IS NULL") == 120
@@ -115,8 +122,13 @@ def test_two_jobs_with_one_id_are_named(own):
     # The same ranks on hosts of other names.
     where = own.path / "lake/dist.ranks/run=a"
     file = sorted(where.glob("*.parquet"))[0]
-    own.kymo("query", "--unsafe", "lake/a", f"COPY (SELECT * REPLACE ('elsewhere' AS host) FROM read_parquet('{file}')) "
-             f"TO '{where}/elsewhere-000000000001.parquet' (FORMAT parquet, KV_METADATA {{kymo: '{kymo_text(file)}'}})")
+    own.kymo(
+        "query",
+        "--unsafe",
+        "lake/a",
+        f"COPY (SELECT * REPLACE ('elsewhere' AS host) FROM read_parquet('{file}')) "
+        f"TO '{where}/elsewhere-000000000001.parquet' (FORMAT parquet, KV_METADATA {{kymo: '{kymo_text(file)}'}})",
+    )
     problems = [row["text"] for row in own.ask("lake/a", "FROM kymo.problems")]
     assert any("several jobs have this id" in text and "rank 0" in text for text in problems)
     assert own.value("lake/a", "SELECT count(*) FROM dist.ranks") == 8
@@ -125,12 +137,16 @@ def test_two_jobs_with_one_id_are_named(own):
 def kymo_text(file):
     data = file.read_bytes()
     at = data.rindex(b"kymo lake 1 columns ")
-    return data[at:at + 36].decode()
+    return data[at : at + 36].decode()
 
 
 def test_compaction_keeps_every_row_in_fewer_files(own):
-    asked = ("SELECT count(*), sum(duration_ns) FROM trace.steps", "SELECT * FROM dist.ranks ORDER BY ALL",
-             "SELECT count(*), sum(arrival_ns) FROM dist.collectives", "SELECT * FROM kymo.streams ORDER BY ALL")
+    asked = (
+        "SELECT count(*), sum(duration_ns) FROM trace.steps",
+        "SELECT * FROM dist.ranks ORDER BY ALL",
+        "SELECT count(*), sum(arrival_ns) FROM dist.collectives",
+        "SELECT * FROM kymo.streams ORDER BY ALL",
+    )
     before = [own.ask("lake/a", sql) for sql in asked]
     own.kymo("lake", "compact", "lake/a")
     assert [own.ask("lake/a", sql) for sql in asked] == before
@@ -153,8 +169,9 @@ def test_a_killed_compaction_doubles_no_row(own):
         child.wait()
         child.stderr.close()
         assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
-        assert own.value("lake/a", "SELECT count(*) FROM python.samples") == own.value("lake/a", "SELECT sum(in_lake)::INT FROM "
-                                                                                      "kymo.flushes WHERE table_name = 'python.samples'")
+        assert own.value("lake/a", "SELECT count(*) FROM python.samples") == own.value(
+            "lake/a", "SELECT sum(in_lake)::INT FROM kymo.flushes WHERE table_name = 'python.samples'"
+        )
 
 
 def test_files_that_a_merged_one_stands_for_do_not_count(own):
@@ -196,7 +213,9 @@ def test_other_readers_read_a_table_as_it_is(shared, reader):
     elif reader == "polars":
         rows = module.scan_parquet(path / "**/*.parquet", hive_partitioning=True).select(module.len()).collect().item()
     else:
-        rows = module.sql(f"SELECT count(*) FROM read_parquet('{path}/*/*.parquet', hive_partitioning = true) WHERE run = 'a'").fetchall()[0][0]
+        rows = module.sql(
+            f"SELECT count(*) FROM read_parquet('{path}/*/*.parquet', hive_partitioning = true) WHERE run = 'a'"
+        ).fetchall()[0][0]
     assert rows == 480
 
 

@@ -1,5 +1,6 @@
 """Jobs of a lake on a standalone Spark cluster on loopback: a master, two workers and this process as the driver. `make spark` runs
 this; where pyspark or Java is absent it is skipped."""
+
 import json
 import math
 import os
@@ -66,18 +67,44 @@ class Cluster:
             self.worker(number)
 
     def start(self, name, kind, *words):
-        env = {**os.environ, "SPARK_HOME": str(HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "300m",
-               "PYSPARK_PYTHON": sys.executable}
+        env = {
+            **os.environ,
+            "SPARK_HOME": str(HOME),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "300m",
+            "PYSPARK_PYTHON": sys.executable,
+        }
         log = open(self.folder / f"{name}.log", "w")
-        child = subprocess.Popen([HOME / "bin/spark-class", f"org.apache.spark.deploy.{kind.lower()}.{kind}", *map(str, words)],
-                                 env=env, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder)
+        child = subprocess.Popen(
+            [HOME / "bin/spark-class", f"org.apache.spark.deploy.{kind.lower()}.{kind}", *map(str, words)],
+            env=env,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=self.folder,
+        )
         log.close()
         self.children.append(child)
         return child
 
     def worker(self, number):
-        child = self.start(f"worker{number}", "Worker", "--host", "127.0.0.1", "--port", free_port(), "--webui-port", free_port(), "-c", 1,
-                           "-m", "900m", "-d", self.folder / f"work{number}", f"spark://127.0.0.1:{self.port}")
+        child = self.start(
+            f"worker{number}",
+            "Worker",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            free_port(),
+            "--webui-port",
+            free_port(),
+            "-c",
+            1,
+            "-m",
+            "900m",
+            "-d",
+            self.folder / f"work{number}",
+            f"spark://127.0.0.1:{self.port}",
+        )
         wait_for(self.folder / f"worker{number}.log", "Successfully registered with master")
         return child
 
@@ -107,10 +134,19 @@ def cluster(tmp_path_factory):
 @pytest.fixture(scope="module")
 def spark(cluster, place, tmp_path_factory):
     from pyspark.sql import SparkSession
-    session = (SparkSession.builder.master(f"spark://127.0.0.1:{cluster.port}").appName("kymo").config("spark.ui.enabled", "false")
-               .config("spark.driver.host", "127.0.0.1").config("spark.executor.memory", "600m").config("spark.sql.ansi.enabled", "true")
-               .config("spark.sql.shuffle.partitions", "4").config("spark.task.maxFailures", "8")
-               .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))).getOrCreate())
+
+    session = (
+        SparkSession.builder.master(f"spark://127.0.0.1:{cluster.port}")
+        .appName("kymo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.executor.memory", "600m")
+        .config("spark.sql.ansi.enabled", "true")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.task.maxFailures", "8")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .getOrCreate()
+    )
     session.sparkContext.setLogLevel("ERROR")
     kymo_spark.attach(session, place.path / "lake/a")
     yield session
@@ -158,25 +194,42 @@ def test_an_analysis_has_one_answer(place, spark, name, sql):
 
 def test_every_table_has_its_rows_and_sums(place, spark):
     columns = {}
-    for schema, table, column, kind in duck(place, "SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns "
-                                            "WHERE table_catalog = 'rec' AND table_name NOT IN ('now', 'flushes', 'flush_gaps') ORDER BY ALL"):
+    for schema, table, column, kind in duck(
+        place,
+        "SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns "
+        "WHERE table_catalog = 'rec' AND table_name NOT IN ('now', 'flushes', 'flush_gaps') ORDER BY ALL",
+    ):
         columns.setdefault(f"{schema}.{table}", []).append((column, kind))
     assert len(columns) > 50
     parts = []
     for table, each in columns.items():
-        numbers = [column for column, kind in each if kind in ("BIGINT", "INTEGER")
-                   and not (table == "dist.late" and column.startswith("place"))]
-        parts.append((table, f"SELECT '{table}' AS t, count(*) AS n, " + ("CAST(" + " + ".join(
-            f"coalesce(sum(CAST({column} AS DOUBLE)), 0)" for column in numbers) + " AS DOUBLE)" if numbers else "CAST(0 AS DOUBLE)")
-            + f" AS s FROM {table}"))
+        numbers = [
+            column
+            for column, kind in each
+            if kind in ("BIGINT", "INTEGER") and not (table == "dist.late" and column.startswith("place"))
+        ]
+        parts.append(
+            (
+                table,
+                f"SELECT '{table}' AS t, count(*) AS n, "
+                + (
+                    "CAST(" + " + ".join(f"coalesce(sum(CAST({column} AS DOUBLE)), 0)" for column in numbers) + " AS DOUBLE)"
+                    if numbers
+                    else "CAST(0 AS DOUBLE)"
+                )
+                + f" AS s FROM {table}",
+            )
+        )
     ours = sorted(row for _, sql in parts for row in duck(place, sql))
     theirs = sorted(list(row) for row in spark.sql(" UNION ALL ".join(sql for _, sql in parts)).collect())
     compare(ours, theirs, "all tables")
 
 
 def test_findings_are_equal(place, spark):
-    for sql in ("SELECT rank, state FROM dist.ranks WHERE pid IS NULL ORDER BY rank",
-                "SELECT rank, host, times_last, collectives, cost_ns, waited_ns, median_ns FROM dist.late ORDER BY cost_ns DESC, rank"):
+    for sql in (
+        "SELECT rank, state FROM dist.ranks WHERE pid IS NULL ORDER BY rank",
+        "SELECT rank, host, times_last, collectives, cost_ns, waited_ns, median_ns FROM dist.late ORDER BY cost_ns DESC, rank",
+    ):
         compare(duck(place, sql), kymo_spark.sql(spark, sql).collect(), sql)
     assert [row[0] for row in duck(place, "SELECT rank FROM dist.ranks WHERE pid IS NULL ORDER BY rank")] == [12, 13, 14, 15]
     assert kymo_spark.sql(spark, "SELECT rank FROM dist.late ORDER BY cost_ns DESC, rank LIMIT 1").collect()[0][0] == 5
@@ -185,17 +238,46 @@ def test_findings_are_equal(place, spark):
 def fuzzed(chance):
     number = chance.choice(["duration_ns", "start_ns", "step", "rank", "data_ns", "optimizer_ns"])
     group = chance.choice(["rank", "host", "step", "name", "pid", "data_ns"])
-    total = chance.choice([f"count({number})", f"min({number})", f"max({number})", f"avg({number})", f"median({number})",
-                           f"CAST(sum({number}) AS BIGINT)", f"max_by(rank, {number} * 1000 + rank)", f"count(DISTINCT {number})",
-                           f"round(avg({number}) / 1e6, 3)", f"sum(CASE WHEN {number} > 5 THEN 1 ELSE 0 END)",
-                           f"concat('x', min({number}), max(data_ns))", f"max({number}) / 7", f"coalesce(max(data_ns), -1)",
-                           # Outside of the portable subset: these have to be refused.
-                           f"list({number} ORDER BY step)", f"CAST(avg({number}) AS BIGINT)", f"sum({number})::BIGINT", f"quantile({number}, 0.3)",
-                           f"first({number})", f"max({number}) % 7", f"max({number}) // 7", f"string_agg(name, ',')", "any_value(name)"])
-    where = chance.choice(["", "WHERE step > 20", "WHERE data_ns IS NULL", f"WHERE {number} BETWEEN 3 AND 1000000", "WHERE name LIKE '%a%'",
-                           "WHERE rank IN (1, 5) OR step < 10"])
-    tail = chance.choice([f"ORDER BY {group}", f"ORDER BY v DESC, {group}", f"ORDER BY {group} DESC LIMIT 7", "LIMIT 5",
-                          f"ORDER BY {group} LIMIT 3"])
+    total = chance.choice(
+        [
+            f"count({number})",
+            f"min({number})",
+            f"max({number})",
+            f"avg({number})",
+            f"median({number})",
+            f"CAST(sum({number}) AS BIGINT)",
+            f"max_by(rank, {number} * 1000 + rank)",
+            f"count(DISTINCT {number})",
+            f"round(avg({number}) / 1e6, 3)",
+            f"sum(CASE WHEN {number} > 5 THEN 1 ELSE 0 END)",
+            f"concat('x', min({number}), max(data_ns))",
+            f"max({number}) / 7",
+            "coalesce(max(data_ns), -1)",
+            # Outside of the portable subset: these have to be refused.
+            f"list({number} ORDER BY step)",
+            f"CAST(avg({number}) AS BIGINT)",
+            f"sum({number})::BIGINT",
+            f"quantile({number}, 0.3)",
+            f"first({number})",
+            f"max({number}) % 7",
+            f"max({number}) // 7",
+            "string_agg(name, ',')",
+            "any_value(name)",
+        ]
+    )
+    where = chance.choice(
+        [
+            "",
+            "WHERE step > 20",
+            "WHERE data_ns IS NULL",
+            f"WHERE {number} BETWEEN 3 AND 1000000",
+            "WHERE name LIKE '%a%'",
+            "WHERE rank IN (1, 5) OR step < 10",
+        ]
+    )
+    tail = chance.choice(
+        [f"ORDER BY {group}", f"ORDER BY v DESC, {group}", f"ORDER BY {group} DESC LIMIT 7", "LIMIT 5", f"ORDER BY {group} LIMIT 3"]
+    )
     return f"SELECT {group}, {total} AS v FROM trace.steps {where} GROUP BY {group} {tail}"
 
 
@@ -214,16 +296,19 @@ def test_no_fuzzed_query_is_silently_different(place, spark):
     assert answered > 30 and refused > 20, (answered, refused)
 
 
-@pytest.mark.parametrize("sql, why", [
-    ("FROM trace.steps", "must begin with SELECT"),
-    ("SELECT rank FROM trace.steps QUALIFY row_number() OVER (ORDER BY step) = 1", "QUALIFY"),
-    ("SELECT list(step ORDER BY step) FROM trace.steps", "list()"),
-    ("SELECT CAST(avg(step) AS BIGINT) FROM trace.steps", "truncates"),
-    ("SELECT rank FROM trace.steps LIMIT 5", "LIMIT without ORDER BY"),
-    ('SELECT "rank" FROM trace.steps', "takes it for a text"),
-    ("SELECT step // 2 FROM trace.steps", "//"),
-    ("SELECT step::INT FROM trace.steps", "::TYPE"),
-])
+@pytest.mark.parametrize(
+    "sql, why",
+    [
+        ("FROM trace.steps", "must begin with SELECT"),
+        ("SELECT rank FROM trace.steps QUALIFY row_number() OVER (ORDER BY step) = 1", "QUALIFY"),
+        ("SELECT list(step ORDER BY step) FROM trace.steps", "list()"),
+        ("SELECT CAST(avg(step) AS BIGINT) FROM trace.steps", "truncates"),
+        ("SELECT rank FROM trace.steps LIMIT 5", "LIMIT without ORDER BY"),
+        ('SELECT "rank" FROM trace.steps', "takes it for a text"),
+        ("SELECT step // 2 FROM trace.steps", "//"),
+        ("SELECT step::INT FROM trace.steps", "::TYPE"),
+    ],
+)
 def test_what_is_not_portable_is_refused_by_name(sql, why):
     with pytest.raises(kymo_spark.Refused, match=re.escape(why)):
         kymo_spark.portable(sql)
@@ -243,11 +328,15 @@ def test_a_foreign_file_in_a_table_does_not_reach_spark(place, spark):
 
 
 def test_a_worker_that_is_killed_in_mid_query_changes_no_answer(place, spark, cluster):
-    sql = ("SELECT count(*) AS n, sum(a.duration_ns % 1000 + b.duration_ns % 1000 + c.step) AS s FROM trace.steps a CROSS JOIN trace.steps b "
-           "CROSS JOIN (SELECT step FROM trace.steps WHERE rank < 2 AND step < 20) c")
+    sql = (
+        "SELECT count(*) AS n, sum(a.duration_ns % 1000 + b.duration_ns % 1000 + c.step) AS s FROM trace.steps a "
+        "CROSS JOIN trace.steps b "
+        "CROSS JOIN (SELECT step FROM trace.steps WHERE rank < 2 AND step < 20) c"
+    )
     ours = duck(place, f"SELECT n, s::BIGINT FROM ({sql})")
     # Its executors, too: the worker's processes are of one group.
     import threading
+
     killed = threading.Timer(1.5, lambda: os.killpg(cluster.children[1].pid, signal.SIGKILL))
     killed.start()
     theirs = [list(row) for row in spark.sql(sql).collect()]
