@@ -48,7 +48,7 @@ const struct settings_key settings_keys[] = {
 	{ "keep", SETTINGS_KEEP, SETTINGS_NEW_STREAMS, AT(keep), 0, 0, "flight",
 	  "flight: the last ring_rows; all: within the budget" },
 	{ "torch_ops", SETTINGS_EVERY, SETTINGS_PROGRAM, AT(torch_ops), 0, SETTINGS_OPS_EVERY,
-	  "off", "record operators of torch in every Nth step, or all; on: 64" },
+	  "off", "torch operators in every Nth step, or all; on: 64" },
 	{ 0 },
 };
 

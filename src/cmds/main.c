@@ -236,7 +236,7 @@ const struct cmds_command cmds_table[] = {
 	  "add [OPTIONS] TARGET NAME[=SQL]\nls [TARGET]\nrm TARGET NAME...", trigger_options,
 	  "kymo trigger add 4711 slow_step\ta ready-made one\n"
 	  "kymo trigger add 4711 big='FROM trace.steps WHERE duration_ns > 1e9'\n"
-	  "kymo trigger ls\tdefinitions, and how often they fired\n" },
+	  "kymo trigger ls\tdefinitions, and what they did\n" },
 	{ "pack", cmd_pack, "convert a recording into one DuckDB file", "[OPTIONS] [TARGET] [FILE]",
 	  file_options,
 	  "kymo pack\tlatest recording to PROGRAM.kymo\n"
