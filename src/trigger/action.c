@@ -22,8 +22,6 @@
 #define RUN_WORDS 32
 #define SETTING_MS 2000
 
-extern char **environ;
-
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 void actions_row(const struct action *action, const char *result, uint64_t bytes)

@@ -78,7 +78,7 @@ static bool recent_misses(void *context, const void *oldest_row)
 static int recent_since(const char *directory, uint64_t last_ns, uint64_t *out,
 			struct kymo_error *err)
 {
-	struct kymo_run_file run;
+	struct kymo_run_file run = { 0 };
 	struct kymo_clock_pair now = { 0 };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = fd < 0 ? -errno : run_files_run_of(fd, &run);

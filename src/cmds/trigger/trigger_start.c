@@ -21,8 +21,6 @@
 
 #define READY_MS 10000
 
-extern char **environ;
-
 /* ---- the watcher ----------------------------------------------------------------------------- */
 
 int trigger_watch_main(int argc, char **argv)
