@@ -247,14 +247,6 @@ static int ms_until(uint64_t deadline_ns, uint64_t now_ns)
 	return deadline_ns > now_ns ? (int)((deadline_ns - now_ns + 999999) / 1000000) : 0;
 }
 
-/* As long as the run is old: after 0.2, 0.4, 0.8 and 1.6 seconds. */
-static uint64_t collect_first_period(uint64_t age_ns, uint64_t usual_ns)
-{
-	uint64_t period_ns = age_ns > FIRST_PERIOD_NS ? age_ns : FIRST_PERIOD_NS;
-
-	return period_ns < usual_ns ? period_ns : usual_ns;
-}
-
 /* Read each time, because `kymo config` may change the period in our control page. The kernel's
    counters do not change within 10 ms. */
 static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
@@ -267,7 +259,7 @@ static uint64_t next_sample(const struct collector *collector, uint64_t last_ns)
 		return UINT64_MAX;
 	if (period_ns > FIRST_PERIOD_NS && last_ns - collector->started_ns < FIRST_PERIOD_FOR_NS &&
 	    !settings_is_set(settings_find("system_rate"), kymo__process.control))
-		period_ns = collect_first_period(last_ns - collector->started_ns, period_ns);
+		period_ns = FIRST_PERIOD_NS;
 	return last_ns ? last_ns + (period_ns < SHORTEST_PERIOD_NS ? SHORTEST_PERIOD_NS : period_ns)
 		       : 0;
 }

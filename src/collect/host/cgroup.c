@@ -163,7 +163,6 @@ static void least_cores(double *limit, double other)
 		*limit = other;
 }
 
-/* mount: NULL leaves out the limits; the same below. */
 static void read_v2(char *directory, const char *mount, struct cgroup_reading *out)
 {
 	char text[4096];
@@ -178,8 +177,6 @@ static void read_v2(char *directory, const char *mount, struct cgroup_reading *o
 		out->throttled_ns = proc_field(text, "throttled_usec ", 0) * 1000u;
 	}
 	cgroup_read_pressure(directory, out);
-	if (!mount)
-		return;
 	do {
 		if (cgroup_read_of(directory, "memory.max", text, sizeof(text)))
 			cgroup_least(&out->memory_limit_bytes, cgroup_parse_limit(text));
@@ -196,8 +193,6 @@ static void read_v1_memory(char *directory, const char *mount, struct cgroup_rea
 		out->memory_bytes = strtoull(text, NULL, 10);
 	if (cgroup_read_of(directory, "memory.oom_control", text, sizeof(text)))
 		out->oom_kills = proc_field(text, "oom_kill ", 0);
-	if (!mount)
-		return;
 	do {
 		if (cgroup_read_of(directory, "memory.limit_in_bytes", text, sizeof(text)))
 			cgroup_least(&out->memory_limit_bytes, cgroup_parse_limit(text));
@@ -212,8 +207,6 @@ static void read_v1_cpu(char *directory, const char *mount, struct cgroup_readin
 		out->throttled_count = proc_field(text, "nr_throttled ", 0);
 		out->throttled_ns = proc_field(text, "throttled_time ", 0);
 	}
-	if (!mount)
-		return;
 	do {
 		if (cgroup_read_of(directory, "cpu.cfs_quota_us", text, sizeof(text)) &&
 		    cgroup_read_of(directory, "cpu.cfs_period_us", period, sizeof(period)) &&
@@ -265,7 +258,7 @@ uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, ui
 		snprintf(mount, sizeof(mount), "%.200s%s", root, rows[i].mount);
 		if ((hierarchies >> i & 1) && *path &&
 		    find_group(mount, path, directory, sizeof(directory)))
-			rows[i].read(directory, hierarchies & CGROUP_NO_LIMITS ? NULL : mount, out);
+			rows[i].read(directory, mount, out);
 		if (!is_equal_reading(&before, out))
 			told |= 1u << i;
 	}
@@ -344,22 +337,17 @@ static struct cgroup_group *group_of(struct cgroup *cgroup, const struct cgroup_
 	return group;
 }
 
-/* Controllers are seldom enabled and limits seldom changed during a run, so that hierarchies
-   without controllers, and all limits, are read again only from time to time. */
+/* Controllers are seldom enabled while a program runs, so that hierarchies without them are read
+   again only from time to time. */
 static void sample_group(struct cgroup_group *group, uint64_t now_ns)
 {
 	bool all = group->reads++ % ALL_EVERY == 0;
 	struct cgroup_reading now;
-	uint32_t told = cgroup_read_some(
-		ROOT, &group->paths,
-		all ? CGROUP_ALL_HIERARCHIES : group->hierarchies | CGROUP_NO_LIMITS, &now);
+	uint32_t told = cgroup_read_some(ROOT, &group->paths,
+					 all ? CGROUP_ALL_HIERARCHIES : group->hierarchies, &now);
 
-	if (all) {
+	if (all)
 		group->hierarchies = told;
-	} else {
-		now.memory_limit_bytes = group->last.memory_limit_bytes;
-		now.cpu_limit = group->last.cpu_limit;
-	}
 	add_host_pressure(&now);
 	cgroup_append(group, &now, group->read_ns ? now_ns - group->read_ns : 0);
 	group->last = now;

@@ -47,8 +47,7 @@ double cgroup_parse_cpu_max(const char *text);
 /* Reads a group below root (/sys/fs/cgroup except in tests). Limits are the smallest of the group
    and its ancestors. */
 void cgroup_read(const char *root, const struct cgroup_paths *paths, struct cgroup_reading *out);
-#define CGROUP_ALL_HIERARCHIES 0x7fffffffu
-#define CGROUP_NO_LIMITS (1u << 31) /* in a mask: limits, which need all ancestors, are left out */
+#define CGROUP_ALL_HIERARCHIES UINT32_MAX
 /* As cgroup_read(), of the hierarchies in the mask only. Returns those that have told something: on
    most machines one or two of five. */
 uint32_t cgroup_read_some(const char *root, const struct cgroup_paths *paths, uint32_t hierarchies,

@@ -9,7 +9,7 @@
 
 #define HOST_MEMORY_STEP_BYTES (256u << 10) /* a smaller change is not written */
 /* Of processes without Python, whose stacks are not read. */
-#define HOST_MEMORY_FIRST_NS 20000000ull /* in the first second */
+#define HOST_MEMORY_FIRST_NS 10000000ull /* in the first second */
 #define HOST_MEMORY_FIRST_FOR_NS 1000000000ull
 #define HOST_MEMORY_NS 100000000ull /* afterwards */
 #define HOST_MEMORY_SLOWEST_NS 1000000000ull /* while nothing changes */

@@ -13,7 +13,7 @@
 #include "collect/move/archive_inside.h"
 #include "collect/move/copy.h"
 
-#define FIRST_NS 5000000000ull /* short runs are copied once, at their end */
+#define FIRST_NS 1000000000ull
 #define PERIOD_NS 10000000000ull
 #define SHARE 100 /* of the time, at most 1 / SHARE */
 #define ATTEMPTS 20 /* to copy totals between two folds */

@@ -8,8 +8,7 @@
 #include "collect/run/autopsy_reason.h"
 
 #define IDLE_NS 2000000000ull
-#define AGAIN_NS 3000000000ull /* doubles while the reason is the same */
-#define AGAIN_MOST_NS 48000000000ull
+#define AGAIN_NS 3000000000ull
 #define IDLE_SHARE 0.02 /* of a core */
 
 /* ---- whether it is idle ---------------------------------------------------------------------- */
@@ -39,10 +38,6 @@ static void autopsy_take(struct autopsy *autopsy, const struct family *family, u
 	struct autopsy_reason reason;
 
 	autopsy_reason_find(family, &reason);
-	if (!autopsy->taken_ns || strcmp(reason.sentence, autopsy->reason) != 0)
-		autopsy->again_ns = AGAIN_NS;
-	else if (autopsy->again_ns < AGAIN_MOST_NS)
-		autopsy->again_ns *= 2;
 	if (reason.sentence[0] &&
 	    (!autopsy->taken_ns || strcmp(reason.sentence, autopsy->reason) != 0)) {
 		kymo_mark(AUTOPSY_MARK, reason.sentence);
@@ -75,6 +70,6 @@ void autopsy_look(struct autopsy *autopsy, const struct family *family, uint64_t
 	autopsy->cpu_ticks = ticks;
 	autopsy->looked_ns = now_ns;
 	if (autopsy->idle_since_ns && now_ns - autopsy->idle_since_ns >= IDLE_NS &&
-	    (!autopsy->taken_ns || now_ns - autopsy->taken_ns >= autopsy->again_ns))
+	    (!autopsy->taken_ns || now_ns - autopsy->taken_ns >= AGAIN_NS))
 		autopsy_take(autopsy, family, now_ns);
 }

@@ -21,7 +21,6 @@ struct autopsy {
 	uint64_t looked_ns;
 	uint64_t idle_since_ns; /* 0: not idle */
 	uint64_t taken_ns; /* 0: not in this idle time */
-	uint64_t again_ns; /* after that, while it is idle */
 	char reason[AUTOPSY_REASON_BYTES]; /* the last one, to tell whether it changed */
 };
 

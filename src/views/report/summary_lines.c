@@ -294,7 +294,7 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 	double peak_at_ns = memory->peak_at_ns < facts->duration_ns ? memory->peak_at_ns
 								    : facts->duration_ns;
 	struct buf line = { 0 };
-	char clause[80];
+	char clause[80], processes[48] = "";
 
 	if (memory->peak_bytes <= 0)
 		return;
@@ -304,13 +304,18 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 	if (memory->samples > 3 && memory->last_bytes > 0)
 		buf_print(&line, ", %s %s", format_bytes(memory->last_bytes).text,
 			  facts->live ? "now" : "at the end");
+	if (memory->processes > 1)
+		snprintf(processes, sizeof(processes), "; %s processes",
+			 format_count(memory->processes).text);
 	snprintf(clause, sizeof(clause), "; CPU %s of a core",
 		 format_percent(memory->cpu_pct / 100).text);
+	/* How many processes it is the sum of comes first, if there is no room for both. */
+	if (memory->samples > 2 && memory->cpu_pct >= 0 &&
+	    strlen(clause) + strlen(processes) + line.used > (size_t)style->columns)
+		clause[strlen(clause) - strlen(" of a core")] = '\0';
 	if (memory->samples > 2 && memory->cpu_pct >= 0)
 		add_clause(&line, clause, style);
-	snprintf(clause, sizeof(clause), "; %s processes", format_count(memory->processes).text);
-	if (memory->processes > 1)
-		add_clause(&line, clause, style);
+	add_clause(&line, processes, style);
 	print_line(out, &line);
 }
 
