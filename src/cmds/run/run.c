@@ -34,6 +34,7 @@
 #define EXIT_NOT_FOUND 127
 #define COMMAND_COLUMNS 48 /* for the command in the first line */
 #define COMMAND_COLUMNS_LEAST 8 /* with less, the path gets a line of its own */
+#define COMMAND_COLUMNS_PIPE 16 /* at least, where no terminal has to be wide enough */
 #define SHORT_NS 100000000
 #define LAST_STACK_LINES 8 /* six frames and two lines around them */
 
@@ -365,13 +366,13 @@ static void add_end(struct buf *out, int wstatus)
 /* Shortens the command so that the rest of the line fits. */
 static size_t command_columns(size_t taken, const struct text_style *style)
 {
-	size_t room;
+	size_t least = style->terminal ? COMMAND_COLUMNS_LEAST : COMMAND_COLUMNS_PIPE, room;
 
 	taken += strlen("kymo: ");
 	room = (size_t)style->columns > taken ? (size_t)style->columns - taken : 0;
 	if (room > COMMAND_COLUMNS)
 		return COMMAND_COLUMNS;
-	return room > COMMAND_COLUMNS_LEAST ? room : COMMAND_COLUMNS_LEAST;
+	return room > least ? room : least;
 }
 
 /* A path that does not fit the line is on a line of its own: it is never cut, so that it can be

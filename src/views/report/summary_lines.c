@@ -280,42 +280,37 @@ void summary_lines_cost(FILE *out, const struct facts *facts, const struct text_
 	buf_fini(&line);
 }
 
-/* Adds a clause if the line has room for it. */
-static void add_clause(struct buf *line, const char *clause, const struct text_style *style)
+/* at_ns: the time of the peak; below 0: left out. */
+static void add_memory(struct buf *line, const struct facts *facts, double at_ns, bool utf8)
 {
-	if (line->used + strlen(clause) <= (size_t)style->columns)
-		buf_text(line, clause);
+	const struct facts_memory *memory = &facts->memory;
+
+	buf_print(line, "  memory: peak %s", format_bytes(memory->peak_bytes).text);
+	if (at_ns >= 0)
+		buf_print(line, " at %s", format_clock(at_ns, utf8).text);
+	/* The last row repeats the one before: a run of a second or two has no value of its end. */
+	if (memory->samples > 3 && memory->last_bytes > 0)
+		buf_print(line, ", %s %s", format_bytes(memory->last_bytes).text,
+			  facts->live ? "now" : "at the end");
+	if (memory->samples > 2 && memory->cpu_pct >= 0)
+		buf_print(line, "; CPU %s of a core", format_percent(memory->cpu_pct / 100).text);
+	if (memory->processes > 1)
+		buf_print(line, "; %s processes", format_count(memory->processes).text);
 }
 
 void summary_lines_memory(FILE *out, const struct facts *facts, const struct text_style *style)
 {
-	const struct facts_memory *memory = &facts->memory;
 	/* The last values are read just after the end of the program. */
-	double peak_at_ns = memory->peak_at_ns < facts->duration_ns ? memory->peak_at_ns
-								    : facts->duration_ns;
+	double at_ns = fmin(facts->memory.peak_at_ns, facts->duration_ns);
 	struct buf line = { 0 };
-	char clause[80], processes[48] = "";
 
-	if (memory->peak_bytes <= 0)
+	if (facts->memory.peak_bytes <= 0)
 		return;
-	buf_print(&line, "  memory: peak %s at %s", format_bytes(memory->peak_bytes).text,
-		  format_clock(peak_at_ns, style->utf8).text);
-	/* The last row repeats the one before: a run of a second or two has no value of its end. */
-	if (memory->samples > 3 && memory->last_bytes > 0)
-		buf_print(&line, ", %s %s", format_bytes(memory->last_bytes).text,
-			  facts->live ? "now" : "at the end");
-	if (memory->processes > 1)
-		snprintf(processes, sizeof(processes), "; %s processes",
-			 format_count(memory->processes).text);
-	snprintf(clause, sizeof(clause), "; CPU %s of a core",
-		 format_percent(memory->cpu_pct / 100).text);
-	/* How many processes it is the sum of comes first, if there is no room for both. */
-	if (memory->samples > 2 && memory->cpu_pct >= 0 &&
-	    strlen(clause) + strlen(processes) + line.used > (size_t)style->columns)
-		clause[strlen(clause) - strlen(" of a core")] = '\0';
-	if (memory->samples > 2 && memory->cpu_pct >= 0)
-		add_clause(&line, clause, style);
-	add_clause(&line, processes, style);
+	add_memory(&line, facts, at_ns, style->utf8);
+	if (text_width(buf_get(&line), line.used) > (size_t)style->columns) {
+		buf_reset(&line);
+		add_memory(&line, facts, -1, style->utf8);
+	}
 	print_line(out, &line);
 }
 
