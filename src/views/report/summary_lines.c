@@ -281,7 +281,7 @@ void summary_lines_cost(FILE *out, const struct facts *facts, const struct text_
 }
 
 /* at_ns: the time of the peak; below 0: left out. */
-static void add_memory(struct buf *line, const struct facts *facts, double at_ns, bool utf8)
+static void memory_line(struct buf *line, const struct facts *facts, double at_ns, bool utf8)
 {
 	const struct facts_memory *memory = &facts->memory;
 
@@ -306,10 +306,10 @@ void summary_lines_memory(FILE *out, const struct facts *facts, const struct tex
 
 	if (facts->memory.peak_bytes <= 0)
 		return;
-	add_memory(&line, facts, at_ns, style->utf8);
+	memory_line(&line, facts, at_ns, style->utf8);
 	if (text_width(buf_get(&line), line.used) > (size_t)style->columns) {
 		buf_reset(&line);
-		add_memory(&line, facts, -1, style->utf8);
+		memory_line(&line, facts, -1, style->utf8);
 	}
 	print_line(out, &line);
 }
