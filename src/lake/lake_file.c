@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tables/catalog/catalog.h"
-#include "tables/lake/attach_lake.h"
+#include "tables/catalog/lake_columns.h"
 
 void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
 		    const char *name, struct buf *out)
@@ -90,7 +90,7 @@ static void add_copy(struct buf *sql, const struct lake_file_content *content, c
 		buf_text(sql, ", ");
 	}
 	buf_print(sql, "kymo: '" LAKE_FOOTER "%016" PRIx64 "'})",
-		  view ? attach_lake_columns(view) : 0);
+		  view ? catalog_lake_columns(view) : 0);
 }
 
 static int sync_file(const char *path, uint64_t *bytes)

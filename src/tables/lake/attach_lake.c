@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "store/lake/lake_dir.h"
+#include "tables/catalog/lake_columns.h"
 #include "tables/sql_fill.h"
 #include "tables_sql.h"
 
@@ -27,15 +28,6 @@ static const struct {
 	{ "dist", "desync", NULL },
 	{ "kymo", "problems", sql_lake_problems },
 };
-
-uint64_t attach_lake_columns(const struct catalog_view *view)
-{
-	uint64_t hash = LAKE_HASH_BEGIN;
-
-	for (size_t i = 0; i < view->column_count; i++)
-		hash = lake_hash_column(hash, view->columns[i].name, view->columns[i].type);
-	return hash;
-}
 
 static int attach_lake_run(struct lake_session *session, struct buf *sql, const char *doing,
 			   struct kymo_error *err)
@@ -122,7 +114,7 @@ static void add_rows(struct buf *out, const struct lake_session *session,
 		     const struct catalog_view *view)
 {
 	const struct lake_table *table = lake_find(&session->listing, view->schema, view->name);
-	const uint64_t columns = attach_lake_columns(view);
+	const uint64_t columns = catalog_lake_columns(view);
 	struct buf files = { 0 };
 	bool any = false;
 
@@ -209,7 +201,7 @@ static void weed(struct lake_session *session, const char *schema, const char *n
 	buf_fini(&sql);
 }
 
-/* The calls' times on the clocks that `kymo lake align` has found; without it they stay. */
+/* The calls' times on aligned clocks, if the lake has a table of them; without it they stay. */
 static void attach_lake_add_clocks(const struct lake_session *session, struct buf *moved,
 				   struct buf *clocks)
 {

@@ -10,15 +10,11 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "tables/catalog/catalog.h"
 #include "tables/duck.h"
 
 /* Makes database rec of it. unsafe: the session stays open to files and settings. Sentences about
    what was left out are added to *problems. */
 int attach_lake(duckdb_connection connection, const char *path, bool unsafe, struct buf *problems,
 		struct kymo_error *err);
-
-/* The hash of the columns that files of a catalog's table have (lake_hash_column). */
-uint64_t attach_lake_columns(const struct catalog_view *view);
 
 #endif

@@ -1,4 +1,4 @@
--- dist.clocks of a job of a lake. {files}: what `kymo lake align` has written; without it the wall
+-- dist.clocks of a job of a lake. {files}: the table of aligned clocks; without it the wall
 -- clocks of the hosts count.
 WITH aligned AS (
     {files}

@@ -1,6 +1,6 @@
 -- dist.collectives of a job of a lake. {files}: the calls that each host has recorded; the wait for
 -- the last rank is computed here, over all hosts. {moved}: the columns of times, on the clocks that
--- `kymo lake align` has found.
+-- the table of aligned clocks has.
 WITH
 known AS NOT MATERIALIZED (
     SELECT * REPLACE ({moved})

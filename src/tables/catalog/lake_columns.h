@@ -1,0 +1,11 @@
+#ifndef KYMO_TABLES_CATALOG_LAKE_COLUMNS_H
+#define KYMO_TABLES_CATALOG_LAKE_COLUMNS_H
+
+#include <stdint.h>
+
+#include "tables/catalog/catalog.h"
+
+/* The hash of the columns that files of a catalog's table have in a lake (lake_hash_column). */
+uint64_t catalog_lake_columns(const struct catalog_view *view);
+
+#endif
