@@ -429,6 +429,8 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
     finally:
         os.kill(pid, number)
         said = run.communicate(timeout=60)[1].splitlines()
+    if said[1] == f"  {out}":  # a path that does not fit the first line
+        del said[1]
     assert words in said[0]
     assert re.fullmatch(r'  Last stack, .*s before the end, of thread "MainThread":', said[1])
     assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
