@@ -433,8 +433,9 @@ def test_the_summary_of_a_program_that_hung_shows_where(place, tmp_path, number,
         del said[1]
     assert words in said[0]
     assert re.fullmatch(r'  Last stack, .*s before the end, of thread "MainThread":', said[1])
-    assert [line.split() for line in said[2:5]] == [["inner", f"{script}:6"], ["outer", f"{script}:3"], ["<module>", f"{script}:7"]]
-    assert said[5] == f"  All threads (1): kymo backtrace {out}"
+    frames = [(line.split()[0], line.rsplit("/", 1)[-1]) for line in said[2:5]]  # a long path is cut in its middle
+    assert frames == [("inner", "program.py:6"), ("outer", "program.py:3"), ("<module>", "program.py:7")]
+    assert said[5].startswith("  All threads (1): kymo backtrace")
     # Below it the summary: the places of own code, and what to type next.
     assert re.search(r"^  [\d.]+ m?s +[\d.]+  [\d.]+ m?s +[0-9] %  inner \(program\.py:6\)$", "\n".join(said), re.M), said
     assert said[-1].startswith("  next: ") and len(said) <= 24 and all(len(line) <= 80 for line in said[6:])
