@@ -8,6 +8,7 @@ attach() creates databases and tables with explicit schemas; what it runs is pri
 sql() takes the SQL that means the same in DuckDB and in Spark. It rewrites what was shown to be equal, and refuses the
 rest by name: spark.sql() runs anything, and may answer differently from `kymo query`.
 """
+import os
 import re
 import subprocess
 from typing import Any
@@ -26,7 +27,8 @@ class Refused(ValueError):
 def attach(spark: Any, path: Any) -> list[str]:
     """Creates the tables of the job of a lake, LAKE/JOB, in the current catalog, and returns their names. Tables of the
     same names that an earlier attach() has made are replaced."""
-    done = subprocess.run([find_program(), "lake", "spark-sql", str(path)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    words = [find_program(), "lake", "spark-sql", os.path.abspath(path)]
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise OSError(done.stderr.strip().removeprefix("kymo lake: "))
     names = []

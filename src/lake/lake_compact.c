@@ -74,43 +74,25 @@ static uint64_t hash_names(const struct lake_file *const *files, size_t count)
 }
 
 /* Written before the merged file: it counts only beside that. */
-static int put_replaced(const struct lake_job *job, const struct lake_table *table, uint64_t hash,
+static int put_replaced(int directory, const struct lake_table *table, uint64_t hash,
 			const struct lake_file *const *files, size_t count, struct kymo_error *err)
 {
-	struct buf path = { 0 }, text = { 0 };
+	struct buf text = { 0 };
 	char name[64];
-	int directory, rc;
+	int rc;
 
 	snprintf(name, sizeof(name), "_replaced-%016" PRIx64, hash);
-	lake_file_path(job, table->schema, table->name, "", &path);
 	for (size_t i = 0; i < count; i++)
 		buf_print(&text, "%s\n", files[i]->name);
-	directory = open(buf_get(&path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rc = directory < 0 ? -errno
-	     : text.failed ? -ENOMEM
-			   : atomic_file_put(directory, name, text.data, text.used);
+	rc = text.failed ? -ENOMEM : atomic_file_put(directory, name, text.data, text.used);
 	/* As readable as the data. */
 	if (!rc && fchmodat(directory, name, 0644, 0))
 		rc = -errno;
 	if (rc)
-		error_set(err, -rc, "cannot write %s/%s: %s", buf_get(&path), name, strerror(-rc));
-	if (directory >= 0)
-		close(directory);
-	buf_fini(&path);
+		error_set(err, -rc, "cannot write %s of %s.%s: %s", name, table->schema,
+			  table->name, strerror(-rc));
 	buf_fini(&text);
 	return rc;
-}
-
-static void remove_files(const struct lake_job *job, const struct lake_table *table,
-			 const struct lake_file *const *files, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct buf path = { 0 };
-
-		lake_file_path(job, table->schema, table->name, files[i]->name, &path);
-		unlink(buf_get(&path));
-		buf_fini(&path);
-	}
 }
 
 static int merge_files(struct lake_merge *merge, const struct lake_table *table,
@@ -122,7 +104,9 @@ static int merge_files(struct lake_merge *merge, const struct lake_table *table,
 	struct lake_file_content content = {
 		.schema = table->schema, .table = table->name, .name = name, .replace = true
 	};
-	int rc = put_replaced(&merge->listing->job, table, hash, files, count, err);
+	int directory = lake_file_directory(&merge->place, table->schema, table->name, false, err);
+	int rc = directory < 0 ? directory
+			       : put_replaced(directory, table, hash, files, count, err);
 
 	snprintf(name, sizeof(name), "compact-%016" PRIx64, hash);
 	buf_text(&query, "FROM read_parquet([");
@@ -139,8 +123,10 @@ static int merge_files(struct lake_merge *merge, const struct lake_table *table,
 	if (!rc)
 		rc = query.failed ? error_set(err, ENOMEM, "no memory to compact")
 				  : lake_file_write(&merge->place, &content, NULL, err);
-	if (!rc)
-		remove_files(&merge->listing->job, table, files, count);
+	for (size_t i = 0; !rc && i < count; i++)
+		unlinkat(directory, files[i]->name, 0);
+	if (directory >= 0)
+		close(directory);
 	buf_fini(&query);
 	buf_fini(&path);
 	return rc;
@@ -189,19 +175,22 @@ static int compact_all(struct lake_merge *merge, struct kymo_error *err)
 	return rc;
 }
 
-static int lock_job(const struct lake_job *job, int *out, struct kymo_error *err)
+static int lock_job(const struct lake_place *place, int *out, struct kymo_error *err)
 {
-	struct buf path = { 0 };
+	const struct lake_job *job = place->job;
+	struct buf name = { 0 };
 	int rc = 0;
 
-	buf_print(&path, "%s/.%s.compact", job->lake, job->run);
-	*out = open(buf_get(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	buf_print(&name, ".%s.compact", job->run);
+	*out = openat(place->lake, buf_get(&name),
+		      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (*out < 0)
-		rc = error_set(err, errno, "cannot write %s: %s", buf_get(&path), strerror(errno));
+		rc = error_set(err, errno, "cannot write %s/%s: %s", job->lake, buf_get(&name),
+			       strerror(errno));
 	else if (flock(*out, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		rc = error_set(err, EBUSY, "another process compacts %s/%s now", job->lake,
 			       job->run);
-	buf_fini(&path);
+	buf_fini(&name);
 	return rc;
 }
 
@@ -211,22 +200,24 @@ int lake_compact(const char *path, struct lake_compacted *out, struct kymo_error
 	const struct tables_options options = { .unsafe = true,
 						.memory_limit_bytes = tables_own_memory() };
 	struct lake_listing listing;
-	struct lake_merge merge = { .listing = &listing, .out = out };
+	struct lake_merge merge = { .listing = &listing, .out = out, .place.lake = -1 };
 	uint64_t running = 0;
 	int lock = -1, rc = lake_list(path, &listing, err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
-		rc = lock_job(&listing.job, &lock, err);
+		rc = lake_place_open(&merge.place, &listing.job, err);
+	if (!rc)
+		rc = lock_job(&merge.place, &lock, err);
 	if (!rc)
 		rc = tables_open(path, &options, &merge.place.tables, err);
-	merge.place.job = &listing.job;
 	if (!rc)
 		rc = lake_file_number(merge.place.tables, sql_running, &running, err);
 	merge.running = running > 0;
 	if (!rc)
 		rc = compact_all(&merge, err);
 	tables_close(merge.place.tables);
+	lake_place_close(&merge.place);
 	if (lock >= 0)
 		close(lock);
 	lake_listing_fini(&listing);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/safe_path.h"
 #include "tables/catalog/catalog.h"
 #include "tables/catalog/lake_columns.h"
 
@@ -36,24 +37,39 @@ int lake_file_number(struct tables *tables, const char *sql, uint64_t *out, stru
 	return rc ? rc : rows < 0 ? (int)rows : 0;
 }
 
-/* A lake is shared: its directories have the modes that the user's umask gives. */
-static int lake_file_directory(const struct lake_job *job, const struct lake_file_content *content,
-			       struct kymo_error *err)
+int lake_place_open(struct lake_place *place, const struct lake_job *job, struct kymo_error *err)
 {
-	struct buf path = { 0 };
-	int rc = 0;
+	struct safe_dir dir = SAFE_DIR_NONE;
+	int rc = safe_dir_open(&dir, job->lake, 0, err);
 
-	buf_print(&path, "%s/%s.%s", job->lake, content->schema, content->table);
-	if (mkdir(buf_get(&path), 0777) && errno != EEXIST)
-		rc = -errno;
-	buf_print(&path, "/run=%s", job->run);
-	if (!rc && mkdir(buf_get(&path), 0777) && errno != EEXIST)
-		rc = -errno;
-	if (rc)
-		error_set(err, -rc, "cannot make the directory %s: %s", buf_get(&path),
-			  strerror(-rc));
-	buf_fini(&path);
+	place->job = job;
+	place->lake = dir.fd;
 	return rc;
+}
+
+void lake_place_close(struct lake_place *place)
+{
+	if (place->lake >= 0)
+		close(place->lake);
+	place->lake = -1;
+}
+
+/* A lake is shared: its directories have the modes that the user's umask gives. */
+int lake_file_directory(const struct lake_place *place, const char *schema, const char *table,
+			bool make, struct kymo_error *err)
+{
+	struct buf name = { 0 };
+	int fd = -ENOMEM;
+
+	buf_print(&name, "%s.%s", schema, table);
+	if (!name.failed)
+		fd = lake_enter_table(place->lake, buf_get(&name), place->job->run, make);
+	if (fd < 0)
+		error_set(err, -fd, "cannot write into %s/%s/run=%s: %s", place->job->lake,
+			  buf_get(&name), place->job->run,
+			  fd == -ELOOP ? "a symbolic link is not followed" : strerror(-fd));
+	buf_fini(&name);
+	return fd;
 }
 
 static const struct catalog_view *lake_file_view(const struct lake_file_content *content)
@@ -82,7 +98,9 @@ static void add_copy(struct buf *sql, const struct lake_file_content *content, c
 
 	buf_print(sql, "COPY (%s) TO ", content->query);
 	catalog_quote_text(sql, part);
-	buf_print(sql, " (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION %s, KV_METADATA {",
+	buf_print(sql,
+		  " (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, PARQUET_VERSION %s, "
+		  "KV_METADATA {",
 		  has_deltas(view) ? "v2" : "v1");
 	if (content->cursors) {
 		buf_text(sql, "cursors: ");
@@ -93,68 +111,93 @@ static void add_copy(struct buf *sql, const struct lake_file_content *content, c
 		  view ? catalog_lake_columns(view) : 0);
 }
 
-static int sync_file(const char *path, uint64_t *bytes)
+static int sync_file(int fd, uint64_t *bytes)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int rc = fd < 0 || fsync(fd) ? -errno : 0;
 	struct stat status;
 
-	*bytes = fd >= 0 && !fstat(fd, &status) ? (uint64_t)status.st_size : 0;
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	if (fsync(fd) || fstat(fd, &status))
+		return -errno;
+	*bytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+static bool lake_file_exists(int directory, const char *name)
+{
+	return !faccessat(directory, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* -EEXIST if the name is taken, where the file system has links. */
-static int give_name(const char *part, const char *path, bool replace)
+static int give_name(int lake, const char *part, int directory, const char *name, bool replace)
 {
 	if (replace)
-		return rename(part, path) ? -errno : 0;
-	if (!link(part, path)) {
-		unlink(part);
+		return renameat(lake, part, directory, name) ? -errno : 0;
+	if (!linkat(lake, part, directory, name, 0)) {
+		unlinkat(lake, part, 0);
 		return 0;
 	}
-	if (errno == EEXIST || !access(path, F_OK))
+	if (errno == EEXIST || lake_file_exists(directory, name))
 		return -EEXIST;
-	return rename(part, path) ? -errno : 0;
+	return renameat(lake, part, directory, name) ? -errno : 0;
 }
 
 static int lake_file_publish(struct lake_place *place, const struct lake_file_content *content,
-			     const char *part, uint64_t rows, struct kymo_error *err)
+			     const char *part, int fd, uint64_t rows, struct kymo_error *err)
 {
-	struct buf path = { 0 };
+	char name[LAKE_NAME_BYTES + 16];
 	uint64_t bytes = 0;
+	int directory = lake_file_directory(place, content->schema, content->table, rows > 0,
+					    rows ? err : NULL);
 	int rc = 0;
 
-	lake_file_path(place->job, content->schema, content->table, content->name, &path);
-	buf_text(&path, ".parquet");
-	if (rows || (content->even_empty && !access(buf_get(&path), F_OK))) {
-		rc = sync_file(part, &bytes);
+	if (directory < 0)
+		return rows ? directory : 0; /* no rows now, and none before */
+	snprintf(name, sizeof(name), "%s.parquet", content->name);
+	if (rows || (content->even_empty && lake_file_exists(directory, name))) {
+		rc = sync_file(fd, &bytes);
 		if (!rc)
-			rc = lake_file_directory(place->job, content, NULL);
-		if (!rc)
-			rc = give_name(part, buf_get(&path), content->replace);
+			rc = give_name(place->lake, part, directory, name, content->replace);
 		if (rc)
-			error_set(err, -rc, "cannot write %s: %s", buf_get(&path), strerror(-rc));
+			error_set(err, -rc, "cannot write %s/%s.%s/run=%s/%s: %s", place->job->lake,
+				  content->schema, content->table, place->job->run, name,
+				  strerror(-rc));
 		place->bytes += rc ? 0 : bytes;
 		place->rows += rc ? 0 : rows;
 		place->files += !rc;
 	}
-	buf_fini(&path);
+	close(directory);
 	return rc;
 }
 
+/* A new file. What has its name is another's, or of a process of this number that was killed. */
+static int make_part(const struct lake_place *place, const char *part, struct kymo_error *err)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(place->lake, part, flags, 0666);
+
+	if (fd < 0 && errno == EEXIST && !unlinkat(place->lake, part, 0))
+		fd = openat(place->lake, part, flags, 0666);
+	return fd >= 0 ? fd
+		       : error_set(err, errno, "cannot write %s/%s: %s", place->job->lake, part,
+				   strerror(errno));
+}
+
+/* DuckDB follows links: it writes to a descriptor, not to a name. */
 int lake_file_write(struct lake_place *place, const struct lake_file_content *content,
 		    uint64_t *out_rows, struct kymo_error *err)
 {
-	struct buf part = { 0 }, sql = { 0 };
+	char part[LAKE_NAME_BYTES + 32], target[32];
+	struct buf sql = { 0 };
 	uint64_t rows = 0;
-	int rc = 0;
+	int rc = 0, fd;
 
 	/* In the lake's own directory: a table without rows has none. */
-	buf_print(&part, "%s/.%s.%ld.part", place->job->lake, content->name, (long)getpid());
-	add_copy(&sql, content, buf_get(&part));
-	if (sql.failed || part.failed)
+	snprintf(part, sizeof(part), ".%s.%ld.part", content->name, (long)getpid());
+	fd = make_part(place, part, err);
+	if (fd < 0)
+		return fd;
+	snprintf(target, sizeof(target), "/proc/self/fd/%d", fd);
+	add_copy(&sql, content, target);
+	if (sql.failed)
 		rc = error_set(err, ENOMEM, "no memory to write into the lake");
 	if (!rc)
 		rc = lake_file_number(place->tables, sql.data, &rows, err);
@@ -162,11 +205,11 @@ int lake_file_write(struct lake_place *place, const struct lake_file_content *co
 	if (rc && err && strstr(err->text, "No space left"))
 		rc = -(err->code = ENOSPC);
 	if (!rc)
-		rc = lake_file_publish(place, content, buf_get(&part), rows, err);
-	unlink(buf_get(&part));
+		rc = lake_file_publish(place, content, part, fd, rows, err);
+	unlinkat(place->lake, part, 0);
+	close(fd);
 	if (out_rows)
 		*out_rows = rows;
-	buf_fini(&part);
 	buf_fini(&sql);
 	return rc;
 }

@@ -12,6 +12,7 @@
 struct lake_place {
 	struct tables *tables; /* a session with .unsafe, which may write files */
 	const struct lake_job *job;
+	int lake; /* its directory; files are made relative to it, never through a link */
 	uint64_t rows, bytes, files; /* written */
 };
 
@@ -24,9 +25,16 @@ struct lake_file_content {
 	bool even_empty; /* a file without rows is written, too, if one is there already */
 };
 
+/* Opens the directory of place->job. -EPERM: others can exchange it, and this is root. */
+int lake_place_open(struct lake_place *place, const struct lake_job *job, struct kymo_error *err);
+void lake_place_close(struct lake_place *place); /* an empty one, with lake -1, is fine */
+
 /* *out_rows: the number of rows, may be NULL. Nothing is written if the query has none. */
 int lake_file_write(struct lake_place *place, const struct lake_file_content *content,
 		    uint64_t *out_rows, struct kymo_error *err);
+/* The directory of a table's files. A descriptor, or a negative errno and *err. */
+int lake_file_directory(const struct lake_place *place, const char *schema, const char *table,
+			bool make, struct kymo_error *err);
 /* LAKE/SCHEMA.TABLE/run=JOB/NAME */
 void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
 		    const char *name, struct buf *out);

@@ -503,8 +503,9 @@ static int lock_writer(struct lake_flush *flush, struct kymo_error *err)
 	struct buf path = { 0 };
 	int rc = 0;
 
-	buf_print(&path, "%s/.%s.lock", flush->job.lake, flush->writer);
-	flush->lock = open(buf_get(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	buf_print(&path, ".%s.lock", flush->writer);
+	flush->lock = openat(flush->place.lake, buf_get(&path),
+			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (flush->lock >= 0 && flock(flush->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
 		rc = error_set(err, EBUSY,
 			       "another process writes this recording into the lake %s now",
@@ -519,8 +520,8 @@ static void unlock_writer(struct lake_flush *flush)
 
 	if (flush->lock < 0)
 		return;
-	buf_print(&path, "%s/.%s.lock", flush->job.lake, flush->writer);
-	unlink(buf_get(&path));
+	buf_print(&path, ".%s.lock", flush->writer);
+	unlinkat(flush->place.lake, buf_get(&path), 0);
 	close(flush->lock);
 	buf_fini(&path);
 }
@@ -541,14 +542,15 @@ static int flush_recording(const char *path, const struct lake_options *options,
 			   int (*write)(struct lake_flush *flush, struct kymo_error *err),
 			   struct lake_result *out, struct kymo_error *err)
 {
-	struct lake_flush flush = { .options = options, .lock = -1 };
+	struct lake_flush flush = { .options = options, .lock = -1, .place.lake = -1 };
 	int rc = store_open(path, &flush.recording, err);
 
 	if (rc)
 		return rc;
-	flush.place.job = &flush.job;
 	name_writer(&flush);
 	rc = make_job(&flush, err);
+	if (!rc)
+		rc = lake_place_open(&flush.place, &flush.job, err);
 	if (!rc)
 		rc = lock_writer(&flush, err);
 	if (!rc)
@@ -567,6 +569,7 @@ static int flush_recording(const char *path, const struct lake_options *options,
 		unlock_writer(&flush);
 	else if (flush.lock >= 0)
 		close(flush.lock);
+	lake_place_close(&flush.place);
 	snprintf(out->job, sizeof(out->job), "%s/%s", flush.job.lake, flush.job.run);
 	out->rows += flush.place.rows;
 	out->bytes += flush.place.bytes;

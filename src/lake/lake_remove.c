@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files/safe_path.h"
 #include "lake/lake_tidy.h"
 #include "store/lake/lake_dir.h"
 
@@ -32,35 +33,56 @@ static void lake_remove_files(int fd, uint64_t *files)
 	closedir(dir);
 }
 
+static void lake_remove_table(int lake, const char *name, const struct lake_job *job,
+			      uint64_t *files)
+{
+	char inner[LAKE_RUN_BYTES + 8];
+	int table = lake_enter(lake, name, false), fd;
+
+	if (table < 0)
+		return;
+	snprintf(inner, sizeof(inner), "run=%s", job->run);
+	fd = lake_enter(table, inner, false);
+	if (fd >= 0) {
+		lake_remove_files(fd, files);
+		unlinkat(table, inner, AT_REMOVEDIR);
+	}
+	close(table);
+	unlinkat(lake, name, AT_REMOVEDIR);
+}
+
+/* Nothing is removed through a link, and root removes nothing where others could exchange it. */
 int lake_remove(const char *path, uint64_t *out_files, struct kymo_error *err)
 {
-	char inner[512];
+	struct safe_dir lake = SAFE_DIR_NONE;
+	char compact[LAKE_RUN_BYTES + 16];
 	struct dirent *entry;
 	struct lake_job job;
 	DIR *dir;
 	int fd, rc = lake_job_read(path, &job, err);
 
 	*out_files = 0;
+	if (!rc)
+		rc = safe_dir_open(&lake, job.lake, 0, err);
 	if (rc)
 		return rc;
-	dir = opendir(job.lake);
-	if (!dir)
-		return error_set(err, errno, "cannot open %s: %s", job.lake, strerror(errno));
-	while ((entry = readdir(dir))) {
-		if (!strchr(entry->d_name, '.') || entry->d_name[0] == '.')
-			continue;
-		snprintf(inner, sizeof(inner), "%s/run=%s", entry->d_name, job.run);
-		fd = openat(dirfd(dir), inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		if (fd < 0)
-			continue;
-		lake_remove_files(fd, out_files);
-		unlinkat(dirfd(dir), inner, AT_REMOVEDIR);
-		unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	fd = openat(lake.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		rc = error_set(err, errno, "cannot open %s: %s", job.lake, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		safe_dir_close(&lake);
+		return rc;
 	}
-	snprintf(inner, sizeof(inner), ".%s.compact", job.run);
-	unlinkat(dirfd(dir), inner, 0);
-	if (unlinkat(dirfd(dir), job.run, 0))
+	while ((entry = readdir(dir)))
+		if (strchr(entry->d_name, '.') && entry->d_name[0] != '.')
+			lake_remove_table(lake.fd, entry->d_name, &job, out_files);
+	snprintf(compact, sizeof(compact), ".%s.compact", job.run);
+	unlinkat(lake.fd, compact, 0);
+	if (unlinkat(lake.fd, job.run, 0))
 		rc = error_set(err, errno, "cannot remove %s: %s", path, strerror(errno));
 	closedir(dir);
+	safe_dir_close(&lake);
 	return rc;
 }

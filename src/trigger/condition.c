@@ -350,6 +350,8 @@ static bool ask(struct conditions *conditions, const struct question *question, 
 		    (ssize_t)sizeof(*question) ||
 	    !read_all(conditions->fd, reply, sizeof(*reply)))
 		goto failed;
+	if (reply->text_bytes > 2 * ROWS_BYTES)
+		goto failed;
 	for (uint32_t left = reply->text_bytes; left;) {
 		uint32_t size = left < sizeof(part) ? left : (uint32_t)sizeof(part);
 

@@ -23,11 +23,14 @@ static void put_plain(char *out, size_t out_bytes, const char *text)
 void job_requests_init(struct job_requests *requests, const char *disk,
 		       const struct kymo_run_file *run)
 {
+	struct stat status;
 	char *slash;
 
 	memset(requests, 0, sizeof(*requests));
-	if (!run->job[0] || !disk[0])
+	/* As the file system shows this user: it may map users of other hosts. */
+	if (!run->job[0] || !disk[0] || stat(disk, &status))
 		return;
+	requests->owner = status.st_uid;
 	snprintf(requests->directory, sizeof(requests->directory), "%s", disk);
 	slash = strrchr(requests->directory, '/');
 	if (slash)
@@ -98,6 +101,7 @@ bool job_requests_next(struct job_requests *requests, char *out, size_t out_byte
 		found = !strncmp(entry->d_name, PREFIX, strlen(PREFIX)) &&
 			parse_request(requests, entry->d_name, out, out_bytes) &&
 			!fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) &&
+			status.st_uid == requests->owner && /* others start no actions here */
 			status.st_mtime + 2 >= requests->since && is_new(requests, entry->d_name);
 	if (directory)
 		closedir(directory);

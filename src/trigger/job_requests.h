@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "base/format.h"
@@ -23,6 +24,7 @@ struct job_requests {
 	uint64_t known[JOB_REQUESTS_KNOWN]; /* hashes of names that were obeyed */
 	size_t known_count;
 	time_t since;
+	uid_t owner; /* of requests that count */
 };
 
 void job_requests_init(struct job_requests *requests, const char *disk,

@@ -440,17 +440,14 @@ void trigger_format(struct buf *out, const struct trigger_set *set)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-int trigger_read_file(struct trigger_set *set, const char *path, struct kymo_error *err)
+static int parse_file(struct trigger_set *set, int fd, const char *path, struct kymo_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *text = malloc(FILE_MOST + 1);
 	struct stat status;
 	ssize_t got = -1;
 	int rc = 0;
 
-	if (fd < 0)
-		rc = error_set(err, errno, "cannot read %s: %s", path, strerror(errno));
-	else if (!text || fstat(fd, &status) || !S_ISREG(status.st_mode))
+	if (!text || fstat(fd, &status) || !S_ISREG(status.st_mode))
 		rc = error_set(err, EINVAL, "cannot read %s: it is no regular file", path);
 	else
 		got = read(fd, text, FILE_MOST);
@@ -461,8 +458,61 @@ int trigger_read_file(struct trigger_set *set, const char *path, struct kymo_err
 		rc = trigger_parse(set, text, path, err);
 	}
 	free(text);
+	return rc;
+}
+
+int trigger_read_file(struct trigger_set *set, const char *path, struct kymo_error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int rc = fd < 0 ? error_set(err, errno, "cannot read %s: %s", path, strerror(errno))
+			: parse_file(set, fd, path, err);
+
 	if (fd >= 0)
 		close(fd);
+	return rc;
+}
+
+static int check_owner(int fd, const char *path, struct kymo_error *err)
+{
+	struct stat status;
+
+	if (fstat(fd, &status))
+		return error_set(err, errno, "cannot stat %s: %s", path, strerror(errno));
+	if (status.st_uid == geteuid() && !(status.st_mode & 022))
+		return 0;
+	return error_set(err, EPERM,
+			 "%s belongs to user %u with mode %03o: triggers run commands, so only "
+			 "those of your own runs are obeyed",
+			 path, (unsigned)status.st_uid, (unsigned)(status.st_mode & 0777));
+}
+
+int trigger_check_owner(const char *live, struct kymo_error *err)
+{
+	int fd = open(live, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd < 0 ? error_set(err, errno, "cannot open %s: %s", live, strerror(errno))
+			: check_owner(fd, live, err);
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* The file is checked, too: what the path leads to may have changed. */
+int trigger_read_live(struct trigger_set *set, const char *live, struct kymo_error *err)
+{
+	char path[KYMO_PATH_BYTES + 16];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/" TRIGGER_FILE, live);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	if (fd < 0)
+		return errno == ENOENT
+			       ? 0
+			       : error_set(err, errno, "cannot read %s: %s", path, strerror(errno));
+	rc = check_owner(fd, path, err);
+	if (!rc)
+		rc = parse_file(set, fd, path, err);
+	close(fd);
 	return rc;
 }
 

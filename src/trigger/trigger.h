@@ -88,6 +88,11 @@ int trigger_parse(struct trigger_set *set, const char *text, const char *from,
 void trigger_format(struct buf *out, const struct trigger_set *set);
 /* The same for a file; -ENOENT if it is missing. */
 int trigger_read_file(struct trigger_set *set, const char *path, struct kymo_error *err);
+/* Triggers run commands: only those of a live directory of the effective user are obeyed, which
+   others may not write to. -EPERM and *err: it is another's. */
+int trigger_check_owner(const char *live, struct kymo_error *err);
+/* The file `triggers` of such a directory, with the same check; no file is an empty set. */
+int trigger_read_live(struct trigger_set *set, const char *live, struct kymo_error *err);
 /* Replaces the file `triggers` of a live directory. */
 int trigger_write_file(const struct trigger_set *set, const char *live, struct kymo_error *err);
 

@@ -30,6 +30,7 @@
 #define BUSY_NAP_NS 20000000ull /* while actions run */
 #define COST_ROW_NS (10 * SECOND_NS)
 #define FINISH_NS (3 * SECOND_NS)
+#define REQUESTS_MOST 64 /* of other ranks, at one look */
 #define SLOWED 2.0 /* a condition that is asked this much less often than wanted is reported */
 
 /* What is known of a trigger beside its definition. */
@@ -269,7 +270,9 @@ static void obey_requests(struct watcher *watcher, uint64_t now_ns)
 	char name[TRIGGER_NAME_BYTES];
 	struct buf json = { 0 };
 
-	while (job_requests_next(&watcher->requests, name, sizeof(name))) {
+	/* A look has an end, however many files there are. */
+	for (int left = REQUESTS_MOST;
+	     left && job_requests_next(&watcher->requests, name, sizeof(name)); left--) {
 		struct trigger *trigger = trigger_find(&watcher->set, name);
 
 		if (!trigger)
@@ -326,7 +329,7 @@ static void read_definitions(struct watcher *watcher)
 	snprintf(path, sizeof(path), "%s/" TRIGGER_FILE, watcher->live.directory);
 	if (!definitions_changed(watcher, path))
 		return;
-	if (trigger_read_file(&set, path, &err))
+	if (trigger_read_live(&set, watcher->live.directory, &err))
 		trigger_set_fini(&set); /* the old ones stay */
 	else
 		take_definitions(watcher, &set);
@@ -431,6 +434,8 @@ static int watcher_begin(struct watcher *watcher, const struct watcher_options *
 {
 	int rc = live_processes_open(options->live, &watcher->live, err);
 
+	if (!rc)
+		rc = trigger_check_owner(watcher->live.directory, err);
 	if (!rc)
 		rc = make_directory(watcher, options->directory, err);
 	if (!rc && conditions_init(&watcher->conditions, watcher->live.directory, &watcher->set))

@@ -70,21 +70,6 @@ static int open_live(const char *target, struct live_processes *live, struct kym
 	return rc;
 }
 
-static void trigger_file_of(const struct live_processes *live, char *out, size_t out_bytes)
-{
-	snprintf(out, out_bytes, "%s/" TRIGGER_FILE, live->directory);
-}
-
-/* An empty set if there is no file. */
-static int trigger_read_set(const struct live_processes *live, struct trigger_set *set,
-			    struct kymo_error *err)
-{
-	char path[KYMO_PATH_BYTES + 16];
-
-	trigger_file_of(live, path, sizeof(path));
-	return access(path, F_OK) ? 0 : trigger_read_file(set, path, err);
-}
-
 static bool is_watched(const struct live_processes *live)
 {
 	for (size_t i = 0; i < live->count; i++)
@@ -151,7 +136,9 @@ static int add(const struct trigger_request *request, const char *target, const 
 	int rc = set ? open_live(target, &live, err) : error_set(err, ENOMEM, "out of memory");
 
 	if (!rc)
-		rc = trigger_read_set(&live, set, err);
+		rc = trigger_check_owner(live.directory, err);
+	if (!rc)
+		rc = trigger_read_live(set, live.directory, err);
 	if (!rc) {
 		trigger = trigger_add(set, word, err);
 		rc = trigger ? apply_options(request, set, trigger, err) : -EINVAL;
@@ -230,7 +217,7 @@ static int list(const char *target)
 	struct trigger_set *set = calloc(1, sizeof(*set));
 	struct kymo_error err = { 0 };
 
-	if (set && !open_live(target, &live, &err) && !trigger_read_set(&live, set, &err))
+	if (set && !open_live(target, &live, &err) && !trigger_read_live(set, live.directory, &err))
 		print_set(set);
 	live_processes_close(&live);
 	if (set)
@@ -247,7 +234,9 @@ static int rm(const char *target, char **names, size_t count, struct kymo_error 
 	int rc = set ? open_live(target, &live, err) : error_set(err, ENOMEM, "out of memory");
 
 	if (!rc)
-		rc = trigger_read_set(&live, set, err);
+		rc = trigger_check_owner(live.directory, err);
+	if (!rc)
+		rc = trigger_read_live(set, live.directory, err);
 	for (size_t i = 0; i < count && !rc; i++)
 		if (!trigger_remove(set, names[i]))
 			rc = error_set(err, ENOENT,

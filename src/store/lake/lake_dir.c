@@ -41,6 +41,16 @@ void lake_word(const char *text, char *out, size_t out_bytes)
 	out[count] = '\0';
 }
 
+bool lake_is_plain(const char *name)
+{
+	if (!lake_is_letter(name[0]))
+		return false;
+	for (; *name; name++)
+		if (!lake_is_letter(*name) && !strchr("._-", *name))
+			return false;
+	return true;
+}
+
 uint64_t lake_hash_column(uint64_t hash, const char *name, const char *type)
 {
 	const char *const parts[] = { name, " ", type, "\n" };
@@ -68,6 +78,51 @@ bool lake_name_row(const char *name, uint64_t *out_row)
 	}
 	*out_row = row;
 	return true;
+}
+
+/* ---- directories ---------------------------------------------------------------------------- */
+
+int lake_enter(int directory, const char *name, bool make)
+{
+	struct stat status;
+	int fd;
+
+	if (make && mkdirat(directory, name, 0777) && errno != EEXIST)
+		return -errno;
+	fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		return fd;
+	fd = -errno;
+	return !fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) && S_ISLNK(status.st_mode)
+		       ? -ELOOP
+		       : fd;
+}
+
+int lake_enter_table(int lake, const char *table, const char *run, bool make)
+{
+	char inner[LAKE_RUN_BYTES + 8];
+	int outer = lake_enter(lake, table, make), fd;
+
+	if (outer < 0)
+		return outer;
+	snprintf(inner, sizeof(inner), "run=%s", run);
+	fd = lake_enter(outer, inner, make);
+	close(outer);
+	return fd;
+}
+
+static int check_path(const char *path, struct kymo_error *err)
+{
+	size_t plain = 0;
+
+	while (path[plain] && (unsigned char)path[plain] >= ' ' && !strchr("*?[{\\", path[plain]))
+		plain++;
+	return path[plain] ? error_set(err, EINVAL,
+				       "%s cannot be a lake: its path has one of * ? [ { \\ or a "
+				       "control character, which DuckDB and Spark do not take "
+				       "literally",
+				       path)
+			   : 0;
 }
 
 /* ---- the file of a job ---------------------------------------------------------------------- */
@@ -140,9 +195,11 @@ int lake_job_read(const char *path, struct lake_job *out, struct kymo_error *err
 		return error_set(err, ENAMETOOLONG, "the path %.60s… is too long", path);
 	snprintf(out->lake, sizeof(out->lake), "%.*s", (int)(slash - whole), whole);
 	snprintf(out->run, sizeof(out->run), "%s", slash + 1);
-	if (read_job_file(AT_FDCWD, whole, text, sizeof(text)) < 0 ||
+	if (!lake_is_plain(out->run) || read_job_file(AT_FDCWD, whole, text, sizeof(text)) < 0 ||
 	    !lake_is_job(text, strlen(text)))
 		return error_set(err, EINVAL, "%s is not a job of a lake", path);
+	if (check_path(out->lake, err))
+		return -EINVAL;
 	return parse_job(text, path, out, err);
 }
 
@@ -181,6 +238,10 @@ int lake_job_make(const char *lake, const char *run, const char *program, uint64
 
 	if (rc)
 		return rc;
+	if (check_path(dir.path, err)) {
+		safe_dir_close(&dir);
+		return -EINVAL;
+	}
 	lake_word(program, word, sizeof(word));
 	snprintf(text, sizeof(text), LAKE_MAGIC "run %s\nprogram %s\nepoch_unix_ns %" PRIu64 "\n",
 		 run, word, epoch_unix_ns);
@@ -212,7 +273,7 @@ int lake_jobs(const char *lake, char (**out)[LAKE_RUN_BYTES], size_t *out_count,
 	if (!dir)
 		return error_set(err, errno, "cannot open %s: %s", lake, strerror(errno));
 	while ((entry = readdir(dir)) && *out_count < JOBS_MAX) {
-		if (!lake_is_letter(entry->d_name[0]) || strlen(entry->d_name) >= LAKE_RUN_BYTES ||
+		if (!lake_is_plain(entry->d_name) || strlen(entry->d_name) >= LAKE_RUN_BYTES ||
 		    (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN) ||
 		    read_job_file(dirfd(dir), entry->d_name, text, sizeof(text)) < 0 ||
 		    !lake_is_job(text, strlen(text)))

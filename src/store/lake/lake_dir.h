@@ -65,7 +65,8 @@ bool lake_is_job(const char *begin, size_t bytes);
    else "". */
 bool lake_is_lake(const char *path, char *out_only, size_t out_bytes, size_t *out_jobs);
 
-/* path: LAKE/JOB. A negative errno and *err: not a job of a lake, or of another version. */
+/* path: LAKE/JOB. A negative errno and *err: not a job of a lake, or of another version; or its
+   path is one that DuckDB and Spark would take for a pattern. */
 int lake_job_read(const char *path, struct lake_job *out, struct kymo_error *err);
 /* Makes the file of a job, and the lake's directory, or reads the one that is there: of several
    writers at once one makes it. */
@@ -85,6 +86,14 @@ const struct lake_table *lake_find(const struct lake_listing *listing, const cha
 /* A word of others as a part of a file name: letters, digits, dot, underscore and hyphen stay, all
    else becomes an underscore; it begins with a letter or digit. */
 void lake_word(const char *text, char *out, size_t out_bytes);
+/* Whether lake_word() leaves a name as it is. Names of files that others have made pass into SQL of
+   DuckDB and of Spark, where * and its kin would match more than the file. */
+bool lake_is_plain(const char *name);
+/* Opens a directory in another one, never through a link; it is made if that is wanted, with the
+   mode that the umask gives. A descriptor, or a negative errno: -ELOOP for a link. */
+int lake_enter(int directory, const char *name, bool make);
+/* LAKE/TABLE/run=RUN by two such steps. */
+int lake_enter_table(int lake, const char *table, const char *run, bool make);
 /* FNV-1a of "NAME TYPE\n" for each column; begin with LAKE_HASH_BEGIN. */
 #define LAKE_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 uint64_t lake_hash_column(uint64_t hash, const char *name, const char *type);

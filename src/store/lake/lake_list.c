@@ -134,7 +134,7 @@ static void take_file(struct lake_lister *lister, int directory, const char *nam
 
 	if (name[0] == '.' || name[0] == '_')
 		return;
-	if (!is_data(name) || strlen(name) >= LAKE_NAME_BYTES) {
+	if (!is_data(name) || !lake_is_plain(name) || strlen(name) >= LAKE_NAME_BYTES) {
 		lake_list_say(lister, name, "it is not a file of a lake");
 		return;
 	}
@@ -246,20 +246,20 @@ static bool is_table(const char *name)
 {
 	const char *dot = strchr(name, '.');
 
-	return dot && dot > name && dot[1] && !strchr(dot + 1, '.') && dot - name < 64 &&
-	       strlen(dot + 1) < 64 && name[0] != '_';
+	return lake_is_plain(name) && dot && dot > name && dot[1] && !strchr(dot + 1, '.') &&
+	       dot - name < 64 && strlen(dot + 1) < 64;
 }
 
 static void list_table(struct lake_lister *lister, int lake, const char *name)
 {
 	struct lake_listing *out = lister->out;
-	char inner[512];
 	int fd;
 
 	if (!is_table(name))
 		return;
-	snprintf(inner, sizeof(inner), "%s/run=%s", name, out->job.run);
-	fd = openat(lake, inner, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = lake_enter_table(lake, name, out->job.run, false);
+	if (fd == -ELOOP)
+		buf_print(&out->problems, "%s is left out: it is a symbolic link\n", name);
 	if (fd < 0)
 		return;
 	if (!grow((void **)&out->tables, &lister->table_room, out->count, sizeof(*out->tables))) {
