@@ -131,6 +131,10 @@ def test_requests_of_other_users_fire_nothing(kymo, loop, other_user):
         assert other_user("touch", job / name).returncode == 0
     time.sleep(3)
     assert not proof.exists()
+    for name in names:
+        (job / name).unlink()
+        (job / name.replace("-1,1", "-1,2")).touch()
+    assert wait_for(proof.exists)  # the control: with the owner of the recording they count
 
 
 def test_rows_with_escapes_are_printed_with_escapes(kymo):
