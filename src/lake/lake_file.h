@@ -27,6 +27,8 @@ struct lake_file_content {
 /* *out_rows: the number of rows, may be NULL. Nothing is written if the query has none. */
 int lake_file_write(struct lake_place *place, const struct lake_file_content *content,
 		    uint64_t *out_rows, struct kymo_error *err);
+/* Removes what a killed flush of that writer has left; the caller holds its lock. */
+void lake_file_clean(const struct lake_job *job, const char *writer);
 /* LAKE/SCHEMA.TABLE/run=JOB/NAME */
 void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
 		    const char *name, struct buf *out);
