@@ -81,7 +81,7 @@ static uint64_t unsigned_cell(struct tables_result *result, size_t column, size_
 	return cell.kind == TABLES_UNSIGNED ? cell.unsigned_integer : (uint64_t)cell.integer;
 }
 
-static bool add_call(struct clock_calls *calls, struct tables_result *result, size_t row)
+static bool lake_align_add_call(struct clock_calls *calls, struct tables_result *result, size_t row)
 {
 	struct clock_call call = {
 		.key = { .seq = unsigned_cell(result, 0, row),
@@ -143,7 +143,7 @@ static int read_calls(struct lake_align *align, struct kymo_error *err)
 		rc = tables_query(align->place.tables, buf_get(&sql), &result, err);
 	while (!rc && (count = tables_next(result, err)) > 0)
 		for (size_t row = 0; !rc && row < (size_t)count; row++)
-			if (!add_call(&align->calls, result, row))
+			if (!lake_align_add_call(&align->calls, result, row))
 				rc = error_set(err, ENOMEM, "no memory for the calls of the job");
 	tables_result_close(result);
 	buf_fini(&files);
@@ -153,8 +153,8 @@ static int read_calls(struct lake_align *align, struct kymo_error *err)
 
 /* ---- what is written ------------------------------------------------------- */
 
-static void add_clock(struct buf *rows, const struct store_host_clock *clock, int32_t rank,
-		      const char *host)
+static void lake_align_add_clock(struct buf *rows, const struct store_host_clock *clock,
+				 int32_t rank, const char *host)
 {
 	static const char *const methods[] = { [STORE_ALIGN_SAME] = "same clock",
 					       [STORE_ALIGN_FITTED] = "collectives",
@@ -198,8 +198,9 @@ static int write_clocks(struct lake_align *align, struct kymo_error *err)
 	for (size_t i = 0; i < made->process_count; i++)
 		for (size_t k = 0; k < made->host_clock_count; k++)
 			if (made->host_clocks[k].domain == made->processes[i].domain)
-				add_clock(&rows, &made->host_clocks[k], made->processes[i].rank,
-					  made->runs[made->processes[i].run].host);
+				lake_align_add_clock(&rows, &made->host_clocks[k],
+						     made->processes[i].rank,
+						     made->runs[made->processes[i].run].host);
 	for (size_t k = 0; k < made->host_clock_count; k++)
 		if (!k || made->host_clocks[k].domain != made->host_clocks[k - 1].domain)
 			count_host(align->out, &made->host_clocks[k]);

@@ -142,7 +142,7 @@ static void spark_left_out(struct buf *out, const struct lake_listing *listing)
 	buf_fini(&text);
 }
 
-/* ---- tables that are not in the catalog ------------------------------------------------------- */
+/* ---- tables that are not in the catalog ------------------------------------------------------ */
 
 #define OTHER_COLUMNS_MOST 256u
 
