@@ -36,11 +36,12 @@ lint: ## check format, prose, types, layers and more (tools/lint --list)
 	@tools/build
 	@tools/lint
 
-spark: ## a Spark cluster on loopback answers as kymo does; installs pyspark (450 MB) in build/spark
+SPARK = 4.0.1
+spark: ## a Spark cluster on loopback answers as kymo does; installs pyspark (450 MB) in build/spark; SPARK=3.5.6
 	@tools/setup build test
 	@tools/build
 	@[ -x build/spark/bin/python ] || .venv/bin/python -m venv build/spark
-	@build/spark/bin/python -m pip install -q pytest 'pyspark==4.0.1'
+	@build/spark/bin/python -m pip install -q pytest setuptools 'pyspark==$(SPARK)'
 	@build/spark/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/spark tests/spark
 
 soak: ## an hour of recording, then long fuzzing

@@ -258,7 +258,7 @@ const struct cmds_command cmds_table[] = {
 	{ "lake", cmd_lake, "write jobs of many hosts into a directory of Parquet files",
 	  "add [OPTIONS] RECORDING... LAKE\n"
 	  "ls [-f text|json] LAKE\n"
-	  "check|compact|rm|spark-sql LAKE/JOB",
+	  "check|align|compact|rm|spark-sql LAKE/JOB",
 	  lake_options,
 	  "kymo lake add runs/a runs/b /shared/lake\tadd what is new\n"
 	  "kymo query /shared/lake/JOB 'FROM dist.late'\tall tables, as of a recording\n"

@@ -1,5 +1,6 @@
 #include "lake/lake_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -212,4 +213,21 @@ int lake_file_write(struct lake_place *place, const struct lake_file_content *co
 		*out_rows = rows;
 	buf_fini(&sql);
 	return rc;
+}
+
+void lake_file_clean(const struct lake_job *job, const char *writer)
+{
+	const size_t length = strlen(writer);
+	DIR *dir = opendir(job->lake);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		const char *name = entry->d_name, *end = strrchr(name, '.');
+
+		if (name[0] == '.' && !strncmp(name + 1, writer, length) &&
+		    strchr(".-", name[1 + length]) && !strcmp(end, ".part"))
+			unlinkat(dirfd(dir), name, 0);
+	}
+	if (dir)
+		closedir(dir);
 }

@@ -553,8 +553,10 @@ static int flush_recording(const char *path, const struct lake_options *options,
 		rc = lake_place_open(&flush.place, &flush.job, err);
 	if (!rc)
 		rc = lock_writer(&flush, err);
-	if (!rc)
+	if (!rc) {
+		lake_file_clean(&flush.job, flush.writer);
 		move_to_job(&flush);
+	}
 	if (rc)
 		store_close(flush.recording);
 	else

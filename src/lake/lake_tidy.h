@@ -17,6 +17,15 @@ struct lake_compacted {
    replace are merged only when no process of the job runs. -EBUSY: another one compacts it. */
 int lake_compact(const char *path, struct lake_compacted *out, struct kymo_error *err);
 
+struct lake_aligned {
+	uint64_t hosts, aligned, refused;
+	int64_t error_ns; /* the largest */
+};
+
+/* path: LAKE/JOB. Writes dist.clocks of the job, by the calls that are in the lake now: readers
+   apply it to dist.collectives. The files of the calls stay as they are. */
+int lake_align(const char *path, struct lake_aligned *out, struct kymo_error *err);
+
 /* Removes a job: its file last, so that an interrupted removal can be repeated. Only names of a
    lake are removed. */
 int lake_remove(const char *path, uint64_t *out_files, struct kymo_error *err);

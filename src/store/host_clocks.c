@@ -271,12 +271,13 @@ static void refuse(struct alignment *a, uint32_t domain)
 	snprintf(clock->reason, sizeof(clock->reason),
 		 "%zu of %zu collectives contradict causality: a rank ended before another began",
 		 a->fits[domain].contradictions, events);
-	inside_say(
-		a->recording,
-		"the clock of rank %d on host %s is not aligned: %s, with any offset of its clock; "
-		"its calls may be paired wrongly",
-		(int)host_clocks_rank_of(a->recording, domain), host_of(a->recording, domain),
-		clock->reason);
+	if (a->recording->arena)
+		inside_say(a->recording,
+			   "the clock of rank %d on host %s is not aligned: %s, with any offset of "
+			   "its clock; "
+			   "its calls may be paired wrongly",
+			   (int)host_clocks_rank_of(a->recording, domain),
+			   host_of(a->recording, domain), clock->reason);
 }
 
 /* Of an import: whether times differ by more than the fit can be wrong. */
@@ -493,6 +494,28 @@ static void move_runs(struct alignment *a)
 	free(moved);
 }
 
+static void align_and_free(struct alignment *a)
+{
+	if (!a->calls.no_memory && alignment_make_room(a)) {
+		find_meetings(a);
+		align_all(a);
+		move_times(a);
+		move_runs(a);
+	}
+	free(a->calls.list);
+	free(a->meetings);
+	free(a->meeting_of);
+	free(a->first_of);
+	free(a->calls_of);
+	free(a->fits);
+	free(a->shared_of);
+	free(a->known_of);
+	free(a->done);
+	free(a->events_of);
+	free(a->slack_of);
+	free(a->events);
+}
+
 void host_clocks_align(struct recording *recording)
 {
 	struct alignment a = { .recording = recording };
@@ -502,22 +525,20 @@ void host_clocks_align(struct recording *recording)
 		return;
 	if (a.domains > 1)
 		clock_calls_read(&a.calls, recording);
-	if (!a.calls.no_memory && alignment_make_room(&a)) {
-		find_meetings(&a);
-		align_all(&a);
-		move_times(&a);
-		move_runs(&a);
-	}
-	free(a.calls.list);
-	free(a.meetings);
-	free(a.meeting_of);
-	free(a.first_of);
-	free(a.calls_of);
-	free(a.fits);
-	free(a.shared_of);
-	free(a.known_of);
-	free(a.done);
-	free(a.events_of);
-	free(a.slack_of);
-	free(a.events);
+	align_and_free(&a);
+}
+
+void host_clocks_align_calls(struct recording *recording, struct clock_calls *calls)
+{
+	struct alignment a = { .recording = recording, .calls = *calls };
+
+	memset(calls, 0, sizeof(*calls));
+	a.domains = find_domains(recording);
+	for (size_t i = 0; i < a.calls.count; i++)
+		if (a.calls.list[i].domain >= a.domains)
+			a.domains = 0;
+	if (a.domains)
+		align_and_free(&a);
+	else
+		free(a.calls.list);
 }

@@ -9,6 +9,7 @@
 #ifndef KYMO_STORE_HOST_CLOCKS_H
 #define KYMO_STORE_HOST_CLOCKS_H
 
+#include "store/clocks/clock_calls.h"
 #include "store/store.h"
 
 #define HOST_CLOCKS_IMPORTED "imported" /* boot_id of an imported recording */
@@ -16,5 +17,8 @@
 /* Sets process->domain and recording->host_clocks, and moves all times of the recording, which are
    on the wall clocks of their hosts until then. Out of memory: clocks stay as they are. */
 void host_clocks_align(struct recording *recording);
+/* By calls that the caller has read, sorted as clock_calls_read() sorts them; takes their list. The
+   recording may consist of runs and processes alone. */
+void host_clocks_align_calls(struct recording *recording, struct clock_calls *calls);
 
 #endif

@@ -219,6 +219,49 @@ def test_other_readers_read_a_table_as_it_is(shared, reader):
     assert rows == 480
 
 
+def spoil(file):
+    """Overwrites the data of a Parquet file and leaves its footer: an answer has not read it."""
+    data = bytearray(file.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little")
+    data[4 : len(data) - 8 - footer] = b"\xff" * (len(data) - 12 - footer)
+    file.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize("where", ["rank IN (0, 1)", "host = 'host0'"])
+def test_rows_of_other_ranks_are_not_read(own, where):
+    for file in (own.path / "lake/trace.steps/run=a").glob("host[123]-*.parquet"):
+        spoil(file)
+    assert own.value("lake/a", f"SELECT count(*) FROM trace.steps WHERE {where} AND duration_ns > 0") == 120
+    assert own.kymo("query", "lake/a", "SELECT sum(duration_ns) FROM trace.steps", good=False).returncode == 1
+
+
+@pytest.mark.parametrize("where", ["step BETWEEN 10 AND 20", "start_ns < 1000000000"])
+def test_rows_of_other_steps_and_times_are_not_read(own, where):
+    """A later flush, whose steps and times are greater."""
+    file = a_file(own, "trace.steps")
+    later = file.with_name(file.name.replace("-r0.", "-r120."))
+    own.kymo(
+        "query",
+        "--unsafe",
+        "lake/a",
+        f"COPY (SELECT * REPLACE (step + 1000 AS step, start_ns + 900000000000 AS start_ns) FROM read_parquet('{file}')) "
+        f"TO '{later}' (FORMAT parquet, KV_METADATA {{kymo: '{kymo_text(file)}'}})",
+    )
+    sql = f"SELECT sum(duration_ns) FROM trace.steps WHERE {where}"
+    before = own.value("lake/a", sql)
+    spoil(later)
+    assert own.value("lake/a", sql) == before > 0
+
+
+def test_files_of_other_jobs_are_not_opened(own):
+    shutil.copytree(own.path / "lake/trace.steps/run=a", own.path / "lake/trace.steps/run=b")
+    shutil.copy(own.path / "lake/a", own.path / "lake/b")
+    for file in (own.path / "lake/trace.steps/run=b").glob("*.parquet"):
+        file.write_bytes(b"no")
+    assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
+    assert own.ask("lake/a", "FROM kymo.problems") == []
+
+
 def test_files_carry_no_schema_of_arrow(shared):
     parquet = pytest.importorskip("pyarrow.parquet")
     metadata = parquet.read_metadata(a_file(shared, "trace.steps")).metadata

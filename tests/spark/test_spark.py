@@ -197,10 +197,10 @@ def test_every_table_has_its_rows_and_sums(place, spark):
     for schema, table, column, kind in duck(
         place,
         "SELECT table_schema, table_name, column_name, data_type FROM information_schema.columns "
-        "WHERE table_catalog = 'rec' AND table_name NOT IN ('now', 'flushes', 'flush_gaps') ORDER BY ALL",
+        "WHERE table_catalog = 'rec' ORDER BY ALL",
     ):
         columns.setdefault(f"{schema}.{table}", []).append((column, kind))
-    assert len(columns) > 50
+    assert len(columns) > 50 and {"kymo.now", "kymo.flushes"} <= set(columns)
     parts = []
     for table, each in columns.items():
         numbers = [
@@ -233,6 +233,52 @@ def test_findings_are_equal(place, spark):
         compare(duck(place, sql), kymo_spark.sql(spark, sql).collect(), sql)
     assert [row[0] for row in duck(place, "SELECT rank FROM dist.ranks WHERE pid IS NULL ORDER BY rank")] == [12, 13, 14, 15]
     assert kymo_spark.sql(spark, "SELECT rank FROM dist.late ORDER BY cost_ns DESC, rank LIMIT 1").collect()[0][0] == 5
+
+
+def test_aligned_clocks_are_equal(place, spark):
+    """4 hosts whose clocks are seconds apart and drift; rank 5 is late."""
+    place.made("skewed", ranks=8, per_host=2, steps=60, clocks=1, late="5:3000")
+    place.kymo("lake", "add", "--run", "s", "skewed", "lake")
+    place.kymo("lake", "align", "lake/s")
+    kymo_spark.attach(spark, place.path / "lake/s")
+    try:
+        for sql in (
+            "SELECT rank, host, t0_ns, offset_ns, drift_ppm, error_ns, collectives, method FROM dist.clocks ORDER BY rank, t0_ns",
+            "SELECT rank, seq, enqueue_ns, start_ns, end_ns, arrival_ns, wait_ns FROM dist.collectives ORDER BY rank, seq",
+            "SELECT rank, times_last, cost_ns, waited_ns, median_ns FROM dist.late ORDER BY cost_ns DESC, rank",
+        ):
+            ours = json.loads(place.kymo("query", "-f", "json", "lake/s", sql).stdout)
+            compare([list(row.values()) for row in ours], kymo_spark.sql(spark, sql).collect(), sql)
+        assert kymo_spark.sql(spark, "SELECT rank FROM dist.late ORDER BY cost_ns DESC, rank LIMIT 1").collect()[0][0] == 5
+    finally:
+        kymo_spark.attach(spark, place.path / "lake/a")
+
+
+def test_findings_of_a_large_job_are_equal(place, spark):
+    """256 ranks with a straggler, an absent, a hung and a leaking rank, losses, and clocks that drift."""
+    faults = {"straggler": 5, "absent": 9, "hung": 170, "leak": 33, "losses": 200}
+    words = [f"{name}={rank}" for name, rank in faults.items()]
+    made = [ROOT / ".venv/bin/python", ROOT / "tests/lake/made_lake.py", KYMO, place.path / "lake", "large", "ranks=256", "steps=40"]
+    subprocess.run([*made, "clocks=1", *words], check=True, stdout=subprocess.DEVNULL, env=place.env)
+    place.kymo("lake", "align", "lake/large")
+    kymo_spark.attach(spark, place.path / "lake/large")
+    text = (pathlib.Path(__file__).parent / "findings.sql").read_text()
+    try:
+        for name, sql in re.findall(r"^-- (\w+)\n([^;]*);", text, re.M):
+            ranks = [row[0] for row in kymo_spark.sql(spark, sql).collect()]
+            assert ranks == [row["rank"] for row in json.loads(place.kymo("query", "-f", "json", "lake/large", sql).stdout)], name
+            assert ranks == ([faults[name]] if name in faults else list(range(8, 256, 8))), name
+    finally:
+        kymo_spark.attach(spark, place.path / "lake/a")
+
+
+def test_losses_are_equal(place, spark):
+    sql = """SELECT table_name, sum(emitted) AS emitted, sum(in_lake) AS in_lake, sum(lost) AS lost, sum(dropped) AS dropped,
+        sum(waiting) AS waiting, sum(CASE WHEN emitted = in_lake + lost + dropped + waiting THEN 0 ELSE 1 END) AS wrong
+        FROM kymo.flushes GROUP BY table_name ORDER BY table_name"""
+    ours = duck(place, sql)
+    compare(ours, kymo_spark.sql(spark, sql).collect(), sql)
+    assert ours and not any(row[-1] for row in ours)
 
 
 def fuzzed(chance):
@@ -302,6 +348,8 @@ def test_no_fuzzed_query_is_silently_different(place, spark):
         ("FROM trace.steps", "must begin with SELECT"),
         ("SELECT rank FROM trace.steps QUALIFY row_number() OVER (ORDER BY step) = 1", "QUALIFY"),
         ("SELECT list(step ORDER BY step) FROM trace.steps", "list()"),
+        ("SELECT first(step) FROM trace.steps", "first()"),
+        ("SELECT left(name, 2) FROM trace.steps", "left()"),
         ("SELECT CAST(avg(step) AS BIGINT) FROM trace.steps", "truncates"),
         ("SELECT rank FROM trace.steps LIMIT 5", "LIMIT without ORDER BY"),
         ('SELECT "rank" FROM trace.steps', "takes it for a text"),
@@ -321,6 +369,12 @@ def test_a_foreign_file_in_a_table_does_not_reach_spark(place, spark):
     try:
         kymo_spark.attach(spark, place.path / "lake/a")
         assert spark.sql("SELECT count(*) FROM trace.steps").collect()[0][0] == rows
+        compare(
+            duck(place, "SELECT text FROM kymo.problems ORDER BY text"),
+            kymo_spark.sql(spark, "SELECT text FROM kymo.problems ORDER BY text").collect(),
+            "problems",
+        )
+        assert any("foreign.parquet is left out" in row[0] for row in spark.sql("SELECT text FROM kymo.problems").collect())
     finally:
         (where / "foreign.parquet").unlink()
         kymo_spark.attach(spark, place.path / "lake/a")

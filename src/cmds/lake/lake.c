@@ -18,6 +18,7 @@ static const struct {
 	{ "follow", lake_words_follow, 2, 2, "kymo lake follow PID LAKE" },
 	{ "ls", lake_words_ls, 1, 1, "kymo lake ls LAKE" },
 	{ "check", lake_words_check, 1, 1, "kymo lake check LAKE/JOB" },
+	{ "align", lake_words_align, 1, 1, "kymo lake align LAKE/JOB" },
 	{ "compact", lake_words_compact, 1, 1, "kymo lake compact LAKE/JOB" },
 	{ "rm", lake_words_rm, 1, SIZE_MAX, "kymo lake rm LAKE/JOB..." },
 	{ "spark-sql", lake_words_spark_sql, 1, 1, "kymo lake spark-sql LAKE/JOB" },
@@ -58,8 +59,9 @@ int cmd_lake(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (!args.word_count)
-		return cmds_wrong("lake",
-				  "missing word; use add, ls, check, compact, rm or spark-sql");
+		return cmds_wrong(
+			"lake",
+			"missing word; use add, ls, check, align, compact, rm or spark-sql");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcmp(words[i].word, args.words[0]) != 0)
 			continue;
@@ -70,6 +72,7 @@ int cmd_lake(int argc, char **argv)
 					  words[i].usage);
 		return words[i].run(&request);
 	}
-	return cmds_wrong("lake", "unknown word %s; use add, ls, check, compact, rm or spark-sql",
+	return cmds_wrong("lake",
+			  "unknown word %s; use add, ls, check, align, compact, rm or spark-sql",
 			  args.words[0]);
 }

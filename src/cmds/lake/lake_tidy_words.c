@@ -22,6 +22,32 @@ static int lake_compact_local(void *context)
 	return CMDS_OK;
 }
 
+static int lake_align_local(void *context)
+{
+	const struct lake_request *request = context;
+	struct kymo_error err = { 0 };
+	struct lake_aligned done;
+	char path[KYMO_PATH_BYTES];
+
+	if (target_resolve(request->words[0], path, sizeof(path), &err) ||
+	    lake_align(path, &done, &err))
+		return cmds_fail("lake", &err);
+	text_line(stderr, "kymo: %s: clocks of %s of %s hosts aligned, within %s", path,
+		  format_count(done.aligned).text, format_count(done.hosts).text,
+		  format_duration((double)done.error_ns, true).text);
+	if (done.refused)
+		text_line(stderr,
+			  "kymo: clocks of %s hosts are not aligned: their calls contradict "
+			  "causality (dist.clocks.reason)",
+			  format_count(done.refused).text);
+	return CMDS_OK;
+}
+
+int lake_words_align(struct lake_request *request)
+{
+	return cmds_guarded("lake", lake_align_local, request);
+}
+
 int lake_words_compact(struct lake_request *request)
 {
 	return cmds_guarded("lake", lake_compact_local, request);

@@ -20,6 +20,7 @@ int lake_words_add(struct lake_request *request);
 int lake_words_follow(struct lake_request *request);
 int lake_words_ls(struct lake_request *request);
 int lake_words_check(struct lake_request *request);
+int lake_words_align(struct lake_request *request);
 int lake_words_compact(struct lake_request *request);
 int lake_words_rm(struct lake_request *request);
 int lake_words_spark_sql(struct lake_request *request);

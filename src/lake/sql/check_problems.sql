@@ -18,3 +18,25 @@ FROM (
     WHERE p.state = 'live'
     GROUP BY p.pid, p.host, p.rank
 )
+UNION ALL
+-- Tables with a row for each row of their streams.
+SELECT
+    c.table_name || ' has ' || t.n || ' rows, its flushes wrote ' || c.in_lake
+    || ': files were removed or cannot be read'
+FROM (
+    SELECT table_name, sum(in_lake)::BIGINT AS in_lake
+    FROM kymo.flushes
+    GROUP BY table_name
+) c
+JOIN (
+    SELECT 'trace.steps' AS table_name, count(*) AS n
+    FROM trace.steps
+    UNION ALL
+    SELECT 'trace.zones', count(*)
+    FROM trace.zones
+    UNION ALL
+    SELECT 'host.process', count(*)
+    FROM host.process
+) t
+    USING (table_name)
+WHERE t.n < c.in_lake

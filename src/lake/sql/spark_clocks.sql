@@ -2,6 +2,20 @@
 SELECT
     rank,
     host,
+    clock,
+    t0_ns,
+    offset_ns,
+    drift_ppm,
+    error_ns,
+    collectives,
+    method,
+    applied,
+    reason
+FROM dist.clocks_rows
+UNION ALL
+SELECT
+    rank,
+    host,
     CAST(dense_rank() OVER (ORDER BY host) - 1 AS INT) AS clock,
     CAST(0 AS BIGINT) AS t0_ns,
     CAST(0 AS BIGINT) AS offset_ns,
@@ -16,4 +30,8 @@ CROSS JOIN (
     SELECT count(DISTINCT host) AS hosts
     FROM dist.ranks_rows
 ) h
-WHERE host IS NOT NULL
+CROSS JOIN (
+    SELECT count(*) AS aligned
+    FROM dist.clocks_rows
+) a
+WHERE host IS NOT NULL AND aligned = 0

@@ -7,7 +7,9 @@ FROM (
 UNION ALL
 SELECT
     'rank ' || rank || ' has ' || count(*) || ' processes of attempt ' || coalesce(attempt, 0)
-    || ' (' || string_agg(DISTINCT host || ' pid ' || pid, ', ') || '): several jobs have this id'
+    || ' ('
+    || string_agg(DISTINCT host || ' pid ' || pid, ', ' ORDER BY host || ' pid ' || pid)
+    || '): several jobs have this id'
 FROM ({ranks})
 WHERE pid IS NOT NULL
 GROUP BY rank, attempt
