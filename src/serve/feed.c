@@ -12,6 +12,7 @@
 #include "base/schema.h"
 #include "serve/feed_sql.h"
 #include "serve/feed_steps.h"
+#include "store/job.h"
 #include "views/verdicts/facts.h"
 
 #define ROWS_AT_ONCE 4096
@@ -340,8 +341,9 @@ static int feed_take_open(struct feed *feed, const struct recording *recording,
 
 static void take_figures(struct feed *feed, const struct recording *recording)
 {
+	struct job_ranks ranks;
+
 	feed->rows = (struct feed_rows){ 0 };
-	feed->steps = 0;
 	for (size_t i = 0; i < recording->stream_count; i++) {
 		const struct store_stream *stream = &recording->streams[i];
 
@@ -349,15 +351,11 @@ static void take_figures(struct feed *feed, const struct recording *recording)
 		feed->rows.kept += stream->kept;
 		feed->rows.overwritten += stream->overwritten;
 		feed->rows.dropped += stream->dropped_total;
-		if (!strcmp(stream->table, "trace.steps"))
-			feed->steps += (int64_t)stream->emitted;
 	}
-	feed->rank = feed->ranks = -1;
-	for (size_t i = 0; i < recording->process_count && feed->rank < 0; i++)
-		if (recording->processes[i].role == KYMO_ROLE_TARGET) {
-			feed->rank = recording->processes[i].rank;
-			feed->ranks = recording->processes[i].ranks;
-		}
+	job_ranks(recording, &ranks);
+	feed->steps = ranks.steps;
+	feed->rank = ranks.rank;
+	feed->ranks = ranks.ranks;
 	feed->live = recording->live;
 	feed->now_ns = recording->duration_ns;
 	now_look(recording, &feed->now);

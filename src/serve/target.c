@@ -11,6 +11,7 @@
 #include "base/grow.h"
 #include "serve/children/children.h"
 #include "store/discover.h"
+#include "store/job.h"
 
 #define SAME_RUN_NS UINT64_C(10000000000)
 #define LEARN_BYTES (64u << 20)
@@ -316,19 +317,16 @@ static struct target_about target_learn(const char *path)
 {
 	struct target_about about = { .known = true, .rank = -1, .ranks = -1 };
 	struct recording *recording = NULL;
+	struct job_ranks ranks;
 
 	if (store_open(path, &recording, NULL))
 		return about;
 	about.command = recording->command ? strdup(recording->command) : NULL;
 	about.duration_ns = recording->duration_ns;
-	for (size_t i = 0; i < recording->stream_count; i++)
-		if (!strcmp(recording->streams[i].table, "trace.steps"))
-			about.steps += (int64_t)recording->streams[i].emitted;
-	for (size_t i = 0; i < recording->process_count && about.rank < 0; i++)
-		if (recording->processes[i].role == KYMO_ROLE_TARGET) {
-			about.rank = recording->processes[i].rank;
-			about.ranks = recording->processes[i].ranks;
-		}
+	job_ranks(recording, &ranks);
+	about.steps = ranks.steps;
+	about.rank = ranks.rank;
+	about.ranks = ranks.ranks;
 	store_close(recording);
 	return about;
 }

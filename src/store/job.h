@@ -26,4 +26,14 @@ void job_shift(struct recording *recording, int64_t by);
    directory then. Refuses (-EBUSY) if one of them runs, or may run on another host. */
 int job_remove(const char *path, size_t *removed, struct kymo_error *err);
 
+/* The ranks of a recording. */
+struct job_ranks {
+	int32_t rank; /* -1: none, or several are recorded */
+	int32_t ranks; /* of the job; -1: none */
+	uint32_t recorded; /* different ranks */
+	int64_t steps; /* of the rank that has most; without ranks of all processes together */
+};
+
+void job_ranks(const struct recording *recording, struct job_ranks *out);
+
 #endif

@@ -8,8 +8,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "store/alive.h"
+#include "store/job.h"
 #include "store/recording_inside.h"
 #include "base/utf8.h"
+
+#define RANKS_MOST (1 << 20) /* of a job; numbers beyond are not counted */
 
 /* ---- control pages ----------------------------------------------------------------------- */
 
@@ -131,6 +134,56 @@ int32_t store_target_rank(const struct recording *recording, size_t collector, i
 	const struct store_process *target = store_target(recording, collector, pid);
 
 	return target && target->rank >= 0 ? target->rank : recording->processes[collector].rank;
+}
+
+/* Steps of each rank; a restarted rank has several processes. NULL: no ranks. */
+static int64_t *steps_by_rank(const struct recording *recording, struct job_ranks *out)
+{
+	int32_t most = -1;
+	int64_t *steps;
+
+	for (size_t i = 0; i < recording->process_count; i++)
+		if (recording->processes[i].role == KYMO_ROLE_TARGET &&
+		    recording->processes[i].rank > most &&
+		    recording->processes[i].rank < RANKS_MOST)
+			most = recording->processes[i].rank;
+	steps = most < 0 ? NULL : malloc(((size_t)most + 1) * sizeof(*steps));
+	for (int32_t i = 0; steps && i <= most; i++)
+		steps[i] = -1;
+	for (size_t i = 0; steps && i < recording->process_count; i++) {
+		const struct store_process *process = &recording->processes[i];
+
+		if (process->role != KYMO_ROLE_TARGET || process->rank < 0 || process->rank > most)
+			continue;
+		out->recorded += steps[process->rank] < 0;
+		out->rank = out->recorded == 1 ? process->rank : -1;
+		out->ranks = process->ranks;
+		steps[process->rank] = 0;
+	}
+	return steps;
+}
+
+void job_ranks(const struct recording *recording, struct job_ranks *out)
+{
+	int64_t *steps;
+
+	*out = (struct job_ranks){ .rank = -1, .ranks = -1 };
+	steps = steps_by_rank(recording, out);
+	for (size_t i = 0; i < recording->stream_count; i++) {
+		const struct store_stream *stream = &recording->streams[i];
+		const struct store_process *process = &recording->processes[stream->process];
+		int64_t *sum = &out->steps;
+
+		if (strcmp(stream->table, "trace.steps") != 0)
+			continue;
+		if (steps && process->role == KYMO_ROLE_TARGET && process->rank >= 0 &&
+		    process->rank < RANKS_MOST)
+			sum = &steps[process->rank];
+		*sum += (int64_t)stream->emitted;
+		if (*sum > out->steps)
+			out->steps = *sum;
+	}
+	free(steps);
 }
 
 /* In a snapshot: the state when it was written. */

@@ -141,6 +141,14 @@ def test_a_job_is_one_line_of_ls_and_one_recording_for_all_others(job):
         == [{"rank": rank, "known": True, "n": 1000} for rank in range(3)]
 
 
+def test_a_recording_of_several_ranks_has_their_number_and_the_steps_of_one(place):
+    ranks = "; ".join(f"RANK={rank} WORLD_SIZE=3 {NATIVE}/compare_loop 40 0 &" for rank in range(3)).replace("&;", "&")
+    assert place.kymo("run", "-q", "-o", "rec", "--", "sh", "-c", f"{ranks} wait").returncode == 0
+    (line,) = json.loads(place.kymo("ls", "-f", "json").stdout)
+    assert (line.get("rank"), line["ranks"], line["steps"]) == (None, 3, 40), line
+    assert " exit 0, 3 ranks " in place.kymo("ls").stdout
+
+
 @pytest.mark.parametrize("name, env, expected", [
     ("mpich", {"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "PMI_JOBID": "kvs_77"}, (3, 8, 1)),
     ("pmix", {"PMIX_RANK": "5", "PMIX_SIZE": "6", "PMIX_LOCAL_RANK": "0", "PMIX_NAMESPACE": "prterun-a@1"}, (5, 6, 0)),

@@ -23,6 +23,17 @@ Rank 2 on host host2 was not in all_reduce 101, in which 3 ranks waited for
 """
 
 
+def test_a_first_collective_whose_end_was_not_seen_is_no_wait(place):
+    """DDP's first all_reduce may have begun before its work is watched. A later one that has ended shows that it ended."""
+    job = make_job(place, "made", "ranks=4 absent=2 samples=1 unseen=1")
+    assert why(place, job).startswith("Rank 2 on host host2 was not in all_reduce 101, in which 3 ranks waited for\n20.0 s ")
+    rows = place.ask(job, "SELECT seq::INT AS seq, state, count(*)::INT AS n FROM dist.collectives WHERE end_ns IS NULL "
+                          "GROUP BY ALL ORDER BY 1")
+    assert rows == [{"seq": 1, "state": "completed", "n": 4}, {"seq": 101, "state": "started", "n": 3}]
+    ended = make_job(place, "ended", "ranks=4 unseen=1")
+    assert why(place, ended) == "No rank waited in a collective at the end.\n\n  ranks 0-3  ended\n"
+
+
 def test_a_rank_in_another_collective_is_named_with_both(place):
     job = make_job(place, "made", "ranks=4 desync=2 samples=1")
     text = why(place, job)

@@ -16,6 +16,7 @@
  *	desync=RANK	calls all_gather there, the others all_reduce
  *	size=RANK	calls it there with half of the bytes
  *	samples=1	stack samples every 10 ms
+ *	unseen=1	the end of each rank's first collective was not seen
  *	attempt=N	restarts before this one; directories of other attempts stay
  *
  * With clocks, `correlation` has the true end of a collective, in ns since the job's start.
@@ -34,7 +35,7 @@ static struct {
 	int64_t ranks, per_host, steps, seed, work_us, noise_us, latency_us, clocks, comm_us,
 		samples;
 	int64_t attempt, pause, swap, late, late_us, slow, slow_pct, data, data_us, absent, desync;
-	int64_t size;
+	int64_t size, unseen;
 } with = { .ranks = 4,
 	   .per_host = 1,
 	   .steps = 200,
@@ -64,7 +65,7 @@ static const struct {
 	{ "slow", &with.slow, &with.slow_pct }, { "data", &with.data, &with.data_us },
 	{ "absent", &with.absent, NULL },	{ "desync", &with.desync, NULL },
 	{ "size", &with.size, NULL },		{ "samples", &with.samples, NULL },
-	{ "attempt", &with.attempt, NULL },
+	{ "attempt", &with.attempt, NULL },	{ "unseen", &with.unseen, NULL },
 };
 
 static void take_word(const char *text)
@@ -257,6 +258,8 @@ static size_t make_calls(struct make *make, const struct host *host, int64_t ran
 				 (call->end_ns < 0 ? 0 : SCHEMA_COLLECTIVE_END)
 		};
 	}
+	if (with.unseen && count)
+		rows[0].flags &= ~(uint32_t)(SCHEMA_COLLECTIVE_START | SCHEMA_COLLECTIVE_END);
 	make_stream(make, schema_find("dist.collectives"), rows, count);
 	free(rows);
 	free(text);

@@ -29,7 +29,7 @@ function stateNow(target) {
 
 /** @param {Target} target */
 function nameNode(target) {
-	if ((target.ranks ?? 0) > 1)
+	if ((target.ranks ?? 0) > 1 && (target.rank ?? null) !== null)
 		return el("span", { class: "what rank", text: `rank ${target.rank} of ${target.ranks}` });
 	const command = target.command && target.command !== target.program ? target.command : fileName(target.path);
 	const about = target.unreadable ?? [target.name, command].filter(Boolean).join(" · ");
@@ -66,6 +66,8 @@ function targetRow(target, chosen, onopen) {
 const sameJob = (a, b) =>
 	(a.ranks ?? 0) > 1 &&
 	a.ranks === b.ranks &&
+	(a.rank ?? null) !== null &&
+	(b.rank ?? null) !== null &&
 	a.program === b.program &&
 	Math.abs(a.started_unix_ns - b.started_unix_ns) < 1e9;
 
@@ -96,7 +98,7 @@ export function runList(targets, chosen, onopen) {
 			continue;
 		list.append(el("h2", { text: title }));
 		for (const job of jobsOf(some)) {
-			if ((job[0].ranks ?? 0) > 1)
+			if ((job[0].ranks ?? 0) > 1 && (job[0].rank ?? null) !== null)
 				list.append(el("h2", { text: `${job[0].program}, ${job[0].ranks} ranks` }));
 			for (const target of [...job].sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0)))
 				list.append(targetRow(target, chosen, onopen));

@@ -145,7 +145,6 @@ static void heading(const struct report *report, const char *text)
 
 struct open_zones {
 	const struct report *report;
-	int32_t pid, tid;
 	struct buf line;
 	uint64_t threads;
 };
@@ -158,33 +157,47 @@ static void print_open(struct open_zones *open)
 	buf_reset(&open->line);
 }
 
+/* "rank 2, MainThread (tid 4711) was in " */
+static void begin_open(struct open_zones *open, const struct rows *rows)
+{
+	const struct report *report = open->report;
+	int32_t rank = (int32_t)rows_number(rows, 1, -1);
+	char name[256];
+
+	print_open(open);
+	open->threads++;
+	if (rank >= 0)
+		buf_print(&open->line, "rank %d, ", rank);
+	rows_copy_text(rows, 3, name, sizeof(name));
+	text_fit(&open->line, name[0] ? name : "thread", 32, 0, report->style);
+	buf_print(&open->line, " (tid %d) %s in ", (int)rows_number(rows, 2, 0),
+		  report->facts.live ? "is" : "was");
+}
+
 /* In order of thread and depth: "MainThread (tid 4711) was in train_step for 41.2 ms > data.next
    39.7 ms". */
 static int open_row(const struct rows *rows, void *context)
 {
 	struct open_zones *open = context;
 	const struct report *report = open->report;
-	int32_t pid = (int32_t)rows_number(rows, 0, 0), tid = (int32_t)rows_number(rows, 1, 0);
-	bool first = !open->threads || pid != open->pid || tid != open->tid;
+	bool first = (uint64_t)rows_number(rows, 0, 0) != open->threads;
 	char name[256];
 
-	if (first) {
+	if (open->threads > OPEN_THREADS_SHOWN || (first && open->threads == OPEN_THREADS_SHOWN)) {
 		print_open(open);
-		open->pid = pid;
-		open->tid = tid;
-		open->threads++;
-		rows_copy_text(rows, 2, name, sizeof(name));
-		text_fit(&open->line, name[0] ? name : "thread", 32, 0, report->style);
-		buf_print(&open->line, " (tid %d) %s in ", tid, report->facts.live ? "is" : "was");
-	} else {
-		buf_text(&open->line, " > ");
+		open->threads = OPEN_THREADS_SHOWN + 1;
+		return 0;
 	}
-	rows_copy_text(rows, 3, name, sizeof(name));
+	if (first)
+		begin_open(open, rows);
+	else
+		buf_text(&open->line, " > ");
+	rows_copy_text(rows, 4, name, sizeof(name));
 	text_fit(&open->line, name, 40, 0, report->style);
 	/* Not known if the end of the program was not observed. */
-	if (rows_number(rows, 4, -1) >= 0)
+	if (rows_number(rows, 5, -1) >= 0)
 		buf_print(&open->line, "%s%s", first ? " for " : " ",
-			  format_duration(rows_number(rows, 4, 0), report->style->utf8).text);
+			  format_duration(rows_number(rows, 5, 0), report->style->utf8).text);
 	return 0;
 }
 
@@ -198,6 +211,8 @@ static int section_open_zones(struct report *report)
 	heading(report, report->facts.live ? "Open now" : "Open at the end");
 	rc = rows_each(report->tables, sql_report_open_zones, open_row, &open, report->err);
 	print_open(&open);
+	if (open.threads > OPEN_THREADS_SHOWN)
+		fprintf(report->out, "  more: kymo query 'FROM trace.open_zones'\n");
 	buf_fini(&open.line);
 	return rc;
 }

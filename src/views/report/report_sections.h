@@ -8,6 +8,8 @@
 #include "views/verdicts/facts.h"
 #include "views/term/text.h"
 
+#define OPEN_THREADS_SHOWN 16 /* with open zones */
+
 struct report {
 	struct tables *tables;
 	const struct text_style *style;

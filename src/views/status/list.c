@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "store/store.h"
+#include "store/job.h"
 #include "views/term/format.h"
 #include "views/status/now.h"
 #include "views/query/json.h"
@@ -30,8 +31,7 @@ struct item {
 	char started[24];
 	struct format_text ran, steps_text;
 	uint64_t ended_unix_ns; /* 0: running or unknown */
-	int64_t steps; /* -1: unknown */
-	int32_t rank, ranks; /* -1: none */
+	struct job_ranks ranks; /* steps -1: unknown */
 	struct now now; /* of a live one that was opened */
 };
 
@@ -74,9 +74,12 @@ static void describe_state(struct item *item)
 	if (entry->kind == STORE_JOB)
 		snprintf(item->state + used, sizeof(item->state) - used, ", %u run%s", entry->runs,
 			 entry->runs == 1 ? "" : "s");
-	else if (item->rank >= 0)
-		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d/%d", item->rank,
-			 item->ranks);
+	else if (item->ranks.recorded > 1)
+		snprintf(item->state + used, sizeof(item->state) - used, ", %u ranks",
+			 item->ranks.recorded);
+	else if (item->ranks.rank >= 0)
+		snprintf(item->state + used, sizeof(item->state) - used, ", rank %d/%d",
+			 item->ranks.rank, item->ranks.ranks);
 }
 
 static void describe_times(struct item *item, bool utf8)
@@ -112,18 +115,7 @@ static void list_look_inside(struct item *item)
 	    (item->entry->bytes > OPEN_BYTES_MOST && item->entry->state != STORE_LIVE) ||
 	    store_open(item->entry->path, &recording, NULL))
 		return;
-	item->steps = 0;
-	for (size_t i = 0; i < recording->stream_count; i++)
-		if (!strcmp(recording->streams[i].table, "trace.steps"))
-			item->steps += (int64_t)recording->streams[i].emitted;
-	for (size_t i = 0; i < recording->process_count; i++) {
-		const struct store_process *process = &recording->processes[i];
-
-		if (process->role == KYMO_ROLE_TARGET && process->rank >= 0 && item->rank < 0) {
-			item->rank = process->rank;
-			item->ranks = process->ranks;
-		}
-	}
+	job_ranks(recording, &item->ranks);
 	if (item->entry->state == STORE_LIVE)
 		now_look(recording, &item->now);
 	/* The time of its end was not recorded: the last row is the best estimate. */
@@ -183,16 +175,15 @@ static int list_gather(struct list *list, bool utf8, bool all, struct kymo_error
 
 		*item = (struct item){ .entry = &list->entries[i],
 				       .ended_unix_ns = list->entries[i].ended_unix_ns,
-				       .steps = -1,
-				       .rank = -1,
-				       .ranks = -1 };
+				       .ranks = { .rank = -1, .ranks = -1, .steps = -1 } };
 		if (processor_ns() - began_ns <
 		    (item->entry->state == STORE_LIVE ? LIVE_NS_MOST : OPEN_NS_MOST))
 			list_look_inside(item);
 		describe_state(item);
 		describe_times(item, utf8);
-		item->steps_text = item->steps < 0 ? (struct format_text){ "?" }
-						   : format_count_short((uint64_t)item->steps);
+		item->steps_text = item->ranks.steps < 0
+					   ? (struct format_text){ "?" }
+					   : format_count_short((uint64_t)item->ranks.steps);
 	}
 	return 0;
 }
@@ -483,8 +474,8 @@ static void add_item(struct buf *out, const struct item *item)
 	if (entry->wstatus_known && WIFSIGNALED(entry->wstatus))
 		buf_print(out, ",\"signal\":%d", WTERMSIG(entry->wstatus));
 	buf_print(out, ",\"bytes\":%" PRIu64, entry->bytes);
-	if (item->steps >= 0)
-		buf_print(out, ",\"steps\":%" PRId64, item->steps);
+	if (item->ranks.steps >= 0)
+		buf_print(out, ",\"steps\":%" PRId64, item->ranks.steps);
 	if (item->now.last_row_age_ns >= 0 && item->now.known)
 		buf_print(out, ",\"last_row_age_ns\":%" PRId64, item->now.last_row_age_ns);
 	if (item->now.longest[0]) {
@@ -494,8 +485,10 @@ static void add_item(struct buf *out, const struct item *item)
 	}
 	if (entry->kind == STORE_JOB)
 		buf_print(out, ",\"runs\":%u,\"live_runs\":%u", entry->runs, entry->live_runs);
-	if (item->rank >= 0)
-		buf_print(out, ",\"rank\":%d,\"ranks\":%d", item->rank, item->ranks);
+	if (item->ranks.rank >= 0)
+		buf_print(out, ",\"rank\":%d", item->ranks.rank);
+	if (item->ranks.ranks >= 0)
+		buf_print(out, ",\"ranks\":%d", item->ranks.ranks);
 }
 
 int list_print_json(FILE *out, struct kymo_error *err)

@@ -28,7 +28,9 @@
 -- host         VARCHAR  host name
 -- state        VARCHAR  scheduled (enqueued, not begun), started, completed or failed
 --
--- A call that has not ended has the row of its beginning alone.
+-- A call that has not ended has the row of its beginning alone. The end of the first call of each
+-- operation may not be known: where this rank has left a later collective of the group, the state
+-- is completed.
 WITH
 rows AS NOT MATERIALIZED (
     SELECT
@@ -81,6 +83,12 @@ last AS (
     FROM known
     WHERE seq IS NOT NULL AND NOT p2p
     GROUP BY group_name, seq
+),
+left_ranks AS (
+    SELECT rank, group_name, max(seq) AS seq
+    FROM rows
+    WHERE end_ns IS NOT NULL AND seq IS NOT NULL AND NOT p2p
+    GROUP BY rank, group_name
 )
 SELECT
     k.rank,
@@ -107,9 +115,14 @@ SELECT
     tid,
     thread,
     host,
-    state
+    CASE
+        WHEN state IN ('scheduled', 'started') AND NOT p2p AND k.seq < g.seq THEN 'completed'
+        ELSE state
+    END AS state
 FROM known k
 -- With NOT k.p2p as a condition of its own, DuckDB would compare every row with every other.
 LEFT JOIN last l
     ON l.group_name IS NOT DISTINCT FROM k.group_name
     AND l.seq = CASE WHEN NOT k.p2p THEN k.seq END
+LEFT JOIN left_ranks g
+    ON g.group_name IS NOT DISTINCT FROM k.group_name AND g.rank IS NOT DISTINCT FROM k.rank

@@ -29,11 +29,21 @@ calls AS MATERIALIZED (
     FROM {include last_attempt} c
     WHERE c.arrival_ns IS NOT NULL AND c.rank IS NOT NULL
 ),
-here AS (
-    SELECT *
+-- Sends and receives whose end nobody waited for have none: a later one with the same rank has.
+p2p_left AS (
+    SELECT rank, group_name, op, peer, max(arrival_ns) AS ns
     FROM calls
-    WHERE open
-    QUALIFY row_number() OVER (PARTITION BY rank ORDER BY arrival_ns, seq) = 1
+    WHERE p2p AND end_ns IS NOT NULL
+    GROUP BY ALL
+),
+here AS (
+    SELECT c.*
+    FROM calls c
+    LEFT JOIN p2p_left p
+        ON p.rank = c.rank AND p.op = c.op AND p.peer IS NOT DISTINCT FROM c.peer
+        AND p.group_name IS NOT DISTINCT FROM c.group_name
+    WHERE c.open AND NOT (c.p2p AND c.arrival_ns < coalesce(p.ns, c.arrival_ns))
+    QUALIFY row_number() OVER (PARTITION BY c.rank ORDER BY c.arrival_ns, c.seq) = 1
 ),
 fronts AS (
     SELECT
