@@ -35,6 +35,8 @@ CAUSES = {
               r"The program sleeps for .* of the run\."),
     "lock": ("lock", python("waits.py", "lock"), python("waits.py", "lock", "0.05"), "update_cache", "waits.py",
              r"Threads wait for locks: .* of the run, mostly in update_cache\."),
+    "lock of a pool": ("lock", python("waits.py", "pool"), python("waits.py", "pool", "0.05"), "look_up_price", "waits.py",
+                       r"Threads wait for locks: .* of the run, mostly in look_up_price\."),
     "GIL": ("gil", python("gil.py", "3"), python("gil.py", "1"), "work", "gil.py",
             r"Python threads wait for each other: .* waits for the GIL for .* of the run\."),
     "checkpoint": ("spread", python("loops.py", "checkpoint"), python("loops.py", "checkpoint", "few"), "write_checkpoint", "loops.py",
@@ -150,6 +152,8 @@ def test_the_function_is_named(runs, cause):
     if cause == "lock":
         assert re.search(r"held in rebuild_index \(waits\.py:\d+\)", one["evidence"])
         assert re.search(r"held in rebuild_index \(waits\.py:\d+\)", one["try"])
+    if cause == "lock of a pool":  # not the queue of the pool
+        assert re.search(r"held in read_price \(waits\.py:\d+\)", one["try"])
     if cause == "C lock":
         assert re.search(r"held in (rebuild_index|compute_sums) \(detect_waits\.c:\d+\)", one["try"])
     if cause == "kept graph":

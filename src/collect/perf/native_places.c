@@ -356,12 +356,39 @@ static void name_new_places(struct native_places *places)
 	}
 }
 
+/* Answers that are late are taken at the next call. */
+static void keep_late(struct native_places *places, const struct lines_batch *batch)
+{
+	if (!places->lines.owed)
+		return;
+	places->late = malloc(sizeof(*places->late));
+	if (places->late)
+		*places->late = *batch;
+}
+
+static void take_late(struct native_places *places, uint64_t deadline_ns)
+{
+	if (!places->late)
+		return;
+	source_lines_late(&places->lines, deadline_ns, take_lines, places->late);
+	if (places->lines.owed)
+		return;
+	free(places->late);
+	places->late = NULL;
+}
+
+bool native_places_wait(const struct native_places *places)
+{
+	return !places->lines.failed && (places->late || places->asking_count);
+}
+
 void native_places_name(struct native_places *places, uint64_t deadline_ns)
 {
 	struct lines_batch batch;
 
 	name_new_places(places);
-	while (places->asking_count && !places->lines.failed &&
+	take_late(places, deadline_ns);
+	while (places->asking_count && !places->late && !places->lines.failed &&
 	       clock_monotonic_ns() < deadline_ns) {
 		const struct module *module;
 
@@ -373,12 +400,14 @@ void native_places_name(struct native_places *places, uint64_t deadline_ns)
 			ask_again(places, &batch);
 			break;
 		}
+		keep_late(places, &batch);
 	}
 }
 
 void native_places_fini(struct native_places *places)
 {
 	source_lines_stop(&places->lines);
+	free(places->late);
 	free(places->list);
 	free(places->labels);
 	free(places->asking);

@@ -52,6 +52,7 @@ struct native_places {
 	uint32_t *asking; /* those that want lines */
 	size_t asking_count, asking_room;
 	struct source_lines lines;
+	struct lines_batch *late; /* the last question, while answers to it are owed; NULL: none */
 	uint64_t functions, with_lines; /* for statistics */
 };
 
@@ -61,6 +62,8 @@ uint32_t native_places_of(struct native_places *places, struct address_space *sp
 /* Names the places that have no name yet, and asks for their lines and inlined functions until the
    time. Reading the symbols of a large library takes a tenth of a second. */
 void native_places_name(struct native_places *places, uint64_t deadline_ns);
+/* Whether lines were asked for and may still come. */
+bool native_places_wait(const struct native_places *places);
 void native_places_fini(struct native_places *places);
 
 #endif

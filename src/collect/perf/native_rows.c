@@ -10,6 +10,8 @@
 #define NODES_MOST (1u << 22)
 #define FLIGHT_NODES 4000 /* less than half of a ring */
 #define WAITING_MOST 20000
+#define LATE_MOST (WAITING_MOST / 2)
+#define LATE_NS 8000000000ull /* that samples wait for lines at most */
 #define EVALUATOR_WORDS 128 /* of the interpreter loop's frame; about 60 in CPython 3.11 */
 #define WORDS_MOST (16u << 20) /* of all samples that wait: 128 MB; those beyond are not merged */
 #define INSTRUCTION_BYTES 32 /* the longest one with its inline caches has 22 */
@@ -390,6 +392,20 @@ static void drop_written(struct native_rows *rows, size_t written)
 		rows->words_of[i].first -= words;
 }
 
+/* Source lines are read by a process that yields to everything else. Samples wait for it, as a
+   function would otherwise have two places, with its line and without. Those with Python frames do
+   not: the Python samples around them are forgotten soon. */
+static bool lines_are_worth_waiting(const struct native_rows *rows, uint64_t before_ns)
+{
+	if (before_ns == UINT64_MAX || rows->waiting_count > LATE_MOST ||
+	    rows->waiting[0].time_ns + LATE_NS < before_ns || !native_places_wait(&rows->places))
+		return false;
+	for (size_t i = 0; i < rows->waiting_count; i++)
+		if (rows->waiting[i].evaluators)
+			return false;
+	return true;
+}
+
 void native_rows_write(struct native_rows *rows, uint64_t before_ns, uint64_t deadline_ns)
 {
 	struct native_stack *stack;
@@ -398,6 +414,8 @@ void native_rows_write(struct native_rows *rows, uint64_t before_ns, uint64_t de
 	if (!rows->waiting_count || rows->waiting[0].time_ns >= before_ns)
 		return;
 	native_places_name(&rows->places, deadline_ns);
+	if (lines_are_worth_waiting(rows, before_ns))
+		return;
 	native_modules_write(&rows->modules);
 	stack = malloc(sizeof(*stack));
 	for (; stack && written < rows->waiting_count && rows->waiting[written].time_ns < before_ns;

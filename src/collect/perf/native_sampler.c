@@ -27,7 +27,7 @@
 #define WAIT_NS 500000000ull /* samples wait this long for the Python samples after them */
 #define WRITE_NS 500000000ull /* between two times of writing */
 #define LINES_NS 200000000ull /* for source lines, of each time */
-#define LAST_LINES_NS 300000000ull /* the program has ended, and its user waits */
+#define LAST_LINES_NS 1000000000ull /* the program has ended, and its user waits */
 #define NAMES_MOST 65536
 
 struct thread_name {

@@ -121,13 +121,13 @@ static bool send_question(struct source_lines *lines, const struct source_questi
 /* ---- answers --------------------------------------------------------------------------------- */
 
 struct answering {
-	const struct source_question *question;
 	void (*each)(void *context, size_t index, const struct source_frame *frames, size_t count);
 	void *context;
 };
 
 /* Returns false for an answer that does not fit its question. */
-static bool source_lines_take_answer(const struct answering *answering, const char *bytes,
+static bool source_lines_take_answer(const struct source_lines *lines,
+				     const struct answering *answering, const char *bytes,
 				     size_t count)
 {
 	struct source_frame frames[SOURCE_LINES_DEEPEST];
@@ -138,8 +138,8 @@ static bool source_lines_take_answer(const struct answering *answering, const ch
 	if (count < sizeof(head))
 		return false;
 	memcpy(&head, bytes, sizeof(head));
-	if (head.sequence != answering->question->sequence ||
-	    head.index >= answering->question->count || head.frame_count > SOURCE_LINES_DEEPEST ||
+	if (head.sequence != lines->sequence || head.index >= lines->asked ||
+	    head.frame_count > SOURCE_LINES_DEEPEST ||
 	    head.frame_count * sizeof(one) > count - sizeof(head))
 		return false;
 	texts = sizeof(head) + head.frame_count * sizeof(one);
@@ -181,7 +181,7 @@ static size_t receive_answer(struct source_lines *lines, char *bytes, uint64_t d
 	return (size_t)got;
 }
 
-/* Those that are owed. answering: NULL to skip them, since they come too late. */
+/* Those that are owed. answering: NULL to skip them. */
 static void receive_answers(struct source_lines *lines, const struct answering *answering,
 			    uint64_t deadline_ns)
 {
@@ -193,9 +193,19 @@ static void receive_answers(struct source_lines *lines, const struct answering *
 		if (!got)
 			break;
 		if (answering)
-			source_lines_take_answer(answering, bytes, got);
+			source_lines_take_answer(lines, answering, bytes, got);
 	}
 	free(bytes);
+}
+
+void source_lines_late(struct source_lines *lines, uint64_t deadline_ns,
+		       void (*each)(void *context, size_t index, const struct source_frame *frames,
+				    size_t frame_count),
+		       void *context)
+{
+	struct answering answering = { each, context };
+
+	receive_answers(lines, &answering, deadline_ns);
 }
 
 bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
@@ -204,10 +214,8 @@ bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 				   size_t frame_count),
 		      void *context)
 {
-	struct source_question question = { .sequence = ++lines->sequence,
-					    .number = number,
-					    .count = (uint32_t)count };
-	struct answering answering = { &question, each, context };
+	struct source_question question = { .number = number, .count = (uint32_t)count };
+	struct answering answering = { each, context };
 
 	if (lines->failed || !count || count > SOURCE_LINES_AT_ONCE || !source_lines_start(lines))
 		return true;
@@ -216,12 +224,13 @@ bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 	receive_answers(lines, NULL, deadline_ns);
 	if (lines->failed || lines->owed)
 		return lines->failed;
+	question.sequence = ++lines->sequence;
 	memcpy(question.addresses, addresses, count * sizeof(*addresses));
 	if (!send_question(lines, &question, fd)) {
 		source_lines_end_child(lines);
 		return true;
 	}
-	lines->owed = (uint32_t)count;
+	lines->asked = lines->owed = (uint32_t)count;
 	receive_answers(lines, &answering, deadline_ns);
 	return true;
 }

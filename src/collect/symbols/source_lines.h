@@ -26,7 +26,8 @@ struct source_lines {
 	pid_t child; /* 0: not started */
 	int fd;
 	uint32_t sequence;
-	uint32_t owed; /* answers to the last question that have not come yet */
+	uint32_t asked; /* addresses of the last question */
+	uint32_t owed; /* answers to it that have not come yet */
 	bool failed; /* it died, or libdw is not installed */
 	uint32_t *sent; /* numbers of the files that the child has */
 	size_t sent_count, sent_room;
@@ -43,6 +44,12 @@ bool source_lines_ask(struct source_lines *lines, uint32_t number, int fd,
 		      void (*each)(void *context, size_t index, const struct source_frame *frames,
 				   size_t frame_count),
 		      void *context);
+/* Answers to the last question that come after its deadline: `each` gets those that come until this
+   one. The child yields to everything else, so that on a busy machine it may take seconds. */
+void source_lines_late(struct source_lines *lines, uint64_t deadline_ns,
+		       void (*each)(void *context, size_t index, const struct source_frame *frames,
+				    size_t frame_count),
+		       void *context);
 /* Ends the child. */
 void source_lines_stop(struct source_lines *lines);
 

@@ -111,12 +111,25 @@ static bool refine_once(const struct wait_frame *frame, struct wait_answer *answ
 	return false;
 }
 
+/* Of Python's library or of torch. Own code that waits by itself waits for what its system call
+   tells: a worker of a pool that waits for a lock of the program does not wait for work. */
+static bool is_wait_in_library(const struct wait_frame *frame)
+{
+	static const char *const parts[] = { "/lib/python3",	"/lib64/python3",  ".zip/",
+					     "/site-packages/", "/dist-packages/", "/torch/" };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(frame->file, parts[i]))
+			return true;
+	return !strncmp(frame->file, "<frozen", 7);
+}
+
 void wait_kind_refine(const struct wait_frame *frames, size_t count, struct wait_answer *answer)
 {
 	if (answer->kind == WAIT_RUNNING || answer->kind == WAIT_GIL ||
 	    answer->kind == WAIT_STOPPED)
 		return;
 	for (size_t i = 0; i < count && i < FRAMES_MOST; i++)
-		if (refine_once(&frames[i], answer))
+		if (refine_once(&frames[i], answer) || !is_wait_in_library(&frames[i]))
 			return;
 }

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 KIND = sys.argv[1]
@@ -167,6 +168,27 @@ def locked():
     other.join()
 
 
+price_lock = threading.Lock()
+
+
+def read_price(item):
+    time.sleep(WAIT_S / 4)
+    return item * 2
+
+
+def look_up_price(item):
+    with price_lock:
+        return read_price(item)
+
+
+def priced():
+    """Workers of a pool, which share a lock."""
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(ROUNDS):
+            list(pool.map(look_up_price, range(4)))
+            compute(WORK_S)
+
+
 def produce_items(queue):
     for i in range(ROUNDS):
         time.sleep(WAIT_S)
@@ -185,4 +207,4 @@ def queued():
 
 
 {"sleep": sleeping, "socket": backend, "http": http, "child": child, "children": children,
- "pipe": pipe, "lock": locked, "queue": queued}[KIND]()
+ "pipe": pipe, "lock": locked, "pool": priced, "queue": queued}[KIND]()

@@ -66,15 +66,16 @@ static void no_lines(void *context, size_t index, const struct source_frame *fra
 	fail_msg("the child answers nothing");
 }
 
-/* A child that reads nothing and answers nothing, as one that libdw keeps busy. */
-static void begin_silent_child(struct source_lines *lines)
+/* A child that reads nothing and answers nothing, as one that libdw keeps busy. Returns its end of
+   the socket. */
+static int begin_silent_child(struct source_lines *lines)
 {
 	int ends[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	lines->child = begin_child();
-	close(ends[1]);
 	lines->fd = ends[0];
+	return ends[1];
 }
 
 static void a_child_that_hangs_holds_no_one(void **state)
@@ -84,13 +85,48 @@ static void a_child_that_hangs_holds_no_one(void **state)
 	int asked = 0;
 
 	(void)state;
-	begin_silent_child(&lines);
+	close(begin_silent_child(&lines));
 	alarm(HANGS_SECONDS);
 	for (int i = 0; i < 2000; i++)
 		asked += source_lines_ask(&lines, 1, STDIN_FILENO, addresses, 2,
 					  clock_monotonic_ns(), no_lines, NULL);
 	alarm(0);
 	assert_int_equal(asked, 1);
+	source_lines_stop(&lines);
+}
+
+static void add_index(void *context, size_t index, const struct source_frame *frames, size_t count)
+{
+	(void)frames, (void)count;
+	*(size_t *)context += index;
+}
+
+static void answers_that_are_late_are_taken(void **state)
+{
+	struct source_lines lines = { 0 };
+	const uint64_t addresses[2] = { 1, 2 };
+	struct source_question question;
+	struct source_answer answer = { 0 };
+	size_t indices = 0;
+	int child;
+
+	(void)state;
+	child = begin_silent_child(&lines);
+	assert_true(source_lines_ask(&lines, 1, STDIN_FILENO, addresses, 2, clock_monotonic_ns(),
+				     no_lines, NULL));
+	assert_int_equal(lines.owed, 2);
+	assert_int_equal(recv(child, &question, sizeof(question), 0), sizeof(question));
+	/* another question is not sent before they came, and they stay those of the first */
+	assert_false(source_lines_ask(&lines, 1, STDIN_FILENO, addresses, 1, clock_monotonic_ns(),
+				      no_lines, NULL));
+	for (answer.index = 0; answer.index < 2; answer.index++) {
+		answer.sequence = question.sequence;
+		assert_int_equal(send(child, &answer, sizeof(answer), 0), sizeof(answer));
+	}
+	source_lines_late(&lines, clock_monotonic_ns() + 1000000000u, add_index, &indices);
+	assert_int_equal(lines.owed, 0);
+	assert_int_equal(indices, 0 + 1);
+	close(child);
 	source_lines_stop(&lines);
 }
 
@@ -322,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_child_that_hangs_holds_no_one),
+		cmocka_unit_test(answers_that_are_late_are_taken),
 		cmocka_unit_test(a_process_that_is_added_later_has_no_fast_events),
 		cmocka_unit_test(threads_that_have_ended_leave_room),
 		cmocka_unit_test(callers_are_learned_after_very_many_functions),

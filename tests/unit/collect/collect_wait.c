@@ -157,6 +157,11 @@ static void functions_tell_more(void **state)
 		{ "all_reduce", "/x/torch/distributed/distributed_c10d.py" }, { "f", "a.py" }
 	};
 	const struct wait_frame own[] = { { "all_reduce", "/home/a/mine.py" } };
+	const struct wait_frame own_lock[] = {
+		{ "lookup", "/home/a/work.py" },
+		{ "_WorkItem.run", "/usr/lib/python3.11/concurrent/futures/thread.py" },
+		{ "_worker", "/usr/lib/python3.11/concurrent/futures/thread.py" }
+	};
 	struct wait_answer answer = { WAIT_LOCK, "" };
 
 	(void)state;
@@ -167,6 +172,11 @@ static void functions_tell_more(void **state)
 	answer = (struct wait_answer){ WAIT_LOCK, "" };
 	wait_kind_refine(own, 1, &answer);
 	assert_answer(answer, WAIT_LOCK, "");
+	/* its own lock, in a worker of a pool: not the queue of the pool */
+	wait_kind_refine(own_lock, 3, &answer);
+	assert_answer(answer, WAIT_LOCK, "");
+	wait_kind_refine(own_lock + 1, 2, &answer);
+	assert_answer(answer, WAIT_LOCK, "a queue");
 	answer = (struct wait_answer){ WAIT_GIL, "" };
 	wait_kind_refine(queue, 3, &answer);
 	assert_answer(answer, WAIT_GIL, "");
