@@ -195,6 +195,29 @@ def test_the_report_has_the_critical_path(tmp_path):
     assert any("ampere_sgemm_128x64_tn" in line for line in section)
 
 
+def test_a_report_of_traces_advises_on_the_tool_that_wrote_them(tmp_path):
+    """Its first line has no clock of kymo, queues are told apart by rank, and nobody is sent to kymo run."""
+    for rank in range(2):
+        made = Made(rank, 2)
+        made.host("aten::linear", 5, 30)
+        made.kernel("gemm", 10, 40, 200, stream=7)
+        made.kernel("other", 20, 60, 100, stream=24)
+        made.write(tmp_path / f"rank{rank}.json")
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", tmp_path / "rank0.json", tmp_path / "rank1.json"], check=True,
+                   timeout=120, env=env)
+    done = subprocess.run([KYMO, "report", tmp_path / "run"], capture_output=True, text=True, timeout=120, env=env)
+    assert done.returncode == 0, done.stderr
+    first = done.stdout.split("\n")[0].replace("µ", "u")
+    assert first == "rank0.json  imported  235 us  2 processes of 2 ranks"
+    assert {line[:14].strip() for line in done.stdout.split("\n") if ", rank " in line} == {
+        f"s{stream}, rank {rank}" for stream in (7, 24) for rank in range(2)}
+    assert "Steps: none in the trace; torch.profiler writes them if the loop calls its step()" in done.stdout
+    assert "Torch modules: none in the trace; torch.profiler writes them with with_stack=True" in done.stdout
+    assert "Memory: not in the trace; torch.profiler writes it with profile_memory=True" in done.stdout
+    assert "kymo run" not in done.stdout and "kymo_step" not in done.stdout
+
+
 @pytest.mark.skipif(not (TRACES / "ref").is_dir(), reason=f"no traces of real GPUs in {TRACES}; set KYMO_TRACES")
 def test_late_ranks_and_slow_loading_of_real_traces_are_said_first(tmp_path):
     def first(*files):

@@ -41,7 +41,7 @@ static void print_side(const struct printed *printed, char side, size_t first, s
 	if (count > 1)
 		buf_print(&line, " and %zu more", count - 1);
 	if (steps)
-		buf_print(&line, "  %s steps", format_count(steps).text);
+		buf_print(&line, "  %s step%s", format_count(steps).text, steps == 1 ? "" : "s");
 	if (warmup)
 		buf_print(&line, " after %zu warm-up step%s", warmup, warmup == 1 ? "" : "s");
 	fprintf(printed->out, "%s\n", buf_get(&line));

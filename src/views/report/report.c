@@ -70,18 +70,31 @@ static void print_session_problems(const struct report *report)
 	buf_fini(&text);
 }
 
+/* Times of a trace are those of the tool that wrote it: kymo's clock is not a fact of them. */
+static void report_add_clock(struct buf *line, const struct facts *facts,
+			     const struct text_style *style)
+{
+	buf_text(line, facts->clock[0] ? "  clock " : "");
+	text_visible(line, facts->clock, strlen(facts->clock));
+	if (facts->clock[0] && facts->clock_error_ns >= 0)
+		buf_print(line, " %s%s", style->utf8 ? "±" : "+-",
+			  format_duration(facts->clock_error_ns, style->utf8).text);
+}
+
 static void print_head(const struct report *report)
 {
 	const struct facts *facts = &report->facts;
 	const struct text_style *style = report->style;
+	bool several = facts->imported && facts->process_count > 1;
 	struct buf line = { 0 };
 
 	buf_text(&line, text_paint(style, TEXT_BOLD));
 	text_visible(&line, facts->program, strlen(facts->program));
 	buf_text(&line, text_plain(style));
-	if (facts->rank >= 0)
+	several = facts->imported && facts->process_count > 1;
+	if (facts->rank >= 0 && !several)
 		buf_print(&line, "  rank %d", facts->rank);
-	if (facts->rank >= 0 && facts->ranks > 0)
+	if (facts->rank >= 0 && !several && facts->ranks > 0)
 		buf_print(&line, " of %d", facts->ranks);
 	buf_text(&line, "  ");
 	text_visible(&line, facts->how, strlen(facts->how));
@@ -91,11 +104,10 @@ static void print_head(const struct report *report)
 			  facts->steps.ever == 1 ? "" : "s");
 	if (facts->process_count > 1)
 		buf_print(&line, "  %zu processes", facts->process_count);
-	buf_text(&line, facts->clock[0] ? "  clock " : "");
-	text_visible(&line, facts->clock, strlen(facts->clock));
-	if (facts->clock[0] && facts->clock_error_ns >= 0)
-		buf_print(&line, " %s%s", style->utf8 ? "±" : "+-",
-			  format_duration(facts->clock_error_ns, style->utf8).text);
+	if (several && facts->rank >= 0 && facts->ranks > 0)
+		buf_print(&line, " of %d ranks", facts->ranks);
+	if (!facts->imported)
+		report_add_clock(&line, facts, style);
 	fprintf(report->out, "%s\n", buf_get(&line));
 	buf_fini(&line);
 }
@@ -225,7 +237,11 @@ static int section_steps(struct report *report)
 
 	if (!facts->steps.ever) {
 		fprintf(report->out,
-			"\nSteps: none recorded; kymo_step(\"step\") or kymo.step() marks them\n");
+			facts->imported
+				? "\nSteps: none in the trace; torch.profiler writes them if the "
+				  "loop calls its step()\n"
+				: "\nSteps: none recorded; kymo_step(\"step\") or kymo.step() "
+				  "marks them\n");
 		return 0;
 	}
 	heading(report, "Steps");
@@ -343,6 +359,8 @@ static void say_what_has_no_quantiles(const struct report *report)
 
 static const char *why_no_regions(const struct facts *facts)
 {
+	if (facts->imported && !facts_rows_of(facts, "trace.zones").kept)
+		return "none in the trace";
 	if (facts_rows_of(facts, "trace.zones").kept && !facts->gc_count)
 		return "no totals in this file; kymo query 'FROM trace.zones' lists zones";
 	if (facts->function_count)
@@ -427,8 +445,11 @@ static int section_modules(struct report *report)
 	int printed;
 
 	if (!facts_rows_of(&report->facts, "python.torch_trace").kept) {
-		fprintf(report->out, "\nTorch modules: none recorded; kymo run --torch or "
-				     "KYMO_TORCH=on records them\n");
+		fprintf(report->out, "\nTorch modules: %s\n",
+			report->facts.imported ? "none in the trace; torch.profiler writes them "
+						 "with with_stack=True"
+					       : "none recorded; kymo run --torch or KYMO_TORCH=on "
+						 "records them");
 		return 0;
 	}
 	heading(report, "Torch modules");
@@ -497,14 +518,22 @@ static int say_models_first(struct report *report)
 
 /* ---- memory, losses ------------------------------------------------------------------------- */
 
+static const char *why_no_memory(const struct facts *facts)
+{
+	if (!facts->imported)
+		return "not recorded; kymo run -- PROGRAM records it every second";
+	if (facts_rows_of(facts, "device.memory").kept)
+		return "kymo query 'FROM device.memory' lists the allocations of the trace";
+	return "not in the trace; torch.profiler writes it with profile_memory=True";
+}
+
 static void resident_memory(struct report *report)
 {
 	const struct facts_memory *memory = &report->facts.memory;
 	double grown = memory->last_bytes - memory->early_bytes;
 
 	if (memory->peak_bytes <= 0) {
-		fprintf(report->out,
-			"\nMemory: not recorded; kymo run -- PROGRAM records it every second\n");
+		fprintf(report->out, "\nMemory: %s\n", why_no_memory(&report->facts));
 		return;
 	}
 	heading(report, "Memory");

@@ -61,6 +61,9 @@ static int facts_run_row(const struct rows *rows, void *context)
 		snprintf(out->clock, sizeof(out->clock), "%s",
 			 strcmp(clock, "tsc") ? clock : "TSC");
 	out->clock_error_ns = rows_number(rows, 7, -1);
+	out->imported = rows_number(rows, 8, 0) > 0;
+	if (out->imported)
+		snprintf(out->how, sizeof(out->how), "imported");
 	return 0;
 }
 
@@ -513,8 +516,8 @@ static const struct {
 	const char *sql;
 	int (*each)(const struct rows *rows, void *context);
 } queries[] = {
-	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns FROM "
-	  "kymo.runs",
+	{ "SELECT program, duration_ns, pid, state, exit_code, signal, clock, clock_error_ns, "
+	  "EXISTS (FROM kymo.imports) FROM kymo.runs",
 	  facts_run_row },
 	{ sql_facts_process, facts_process_row },
 	{ sql_facts_streams, stream_row },

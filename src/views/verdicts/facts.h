@@ -89,6 +89,7 @@ struct facts {
 	double duration_ns;
 	char clock[24]; /* "TSC"; "": not known */
 	double clock_error_ns; /* negative: not known */
+	bool imported; /* a trace of another tool */
 	struct facts_region regions[FACTS_REGIONS];
 	size_t region_count; /* filled */
 	uint64_t region_all; /* in the recording */

@@ -1,7 +1,7 @@
--- Queues by busy time; the device is named if there are several.
+-- Queues by busy time; the device is named if there are several, by its rank if each rank has one.
 SELECT
-    queue,
-    CASE WHEN count(DISTINCT device) OVER () > 1 THEN device END,
+    CASE WHEN by_rank THEN regexp_replace(queue, '^stream ', 's') ELSE queue END,
+    CASE WHEN by_rank THEN 'rank ' || rank WHEN several THEN device END,
     busy_ns,
     utilisation,
     ops,
@@ -10,6 +10,16 @@ SELECT
     dependency_ns,
     launch_ns,
     count(*) OVER ()
-FROM device.queues
+FROM (
+    SELECT
+        *,
+        several
+        AND count(rank) OVER () = count(*) OVER ()
+        AND count(DISTINCT rank) OVER () = count(DISTINCT (host, device)) OVER () AS by_rank
+    FROM (
+        SELECT *, count(DISTINCT device) OVER () > 1 AS several
+        FROM device.queues
+    )
+)
 ORDER BY busy_ns DESC, core
 LIMIT {limit}
