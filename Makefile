@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint soak healthy foreign install sbom clean setup help
+.PHONY: build demo classifier test bench lint spark doors soak healthy foreign install sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -43,6 +43,12 @@ spark: ## a Spark cluster on loopback answers as kymo does; installs pyspark (45
 	@[ -x build/spark/bin/python ] || .venv/bin/python -m venv build/spark
 	@build/spark/bin/python -m pip install -q pytest setuptools 'pyspark==$(SPARK)'
 	@build/spark/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/spark tests/spark
+
+doors: ## OpenVINO, OpenCV, NCCL, DALI, JAX and SYCL under kymo; installs them (3 GB) in build/doors
+	@tools/setup build test
+	@tools/build
+	@tests/doors/install build/doors
+	@.venv/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/doors tests/doors
 
 soak: ## an hour of recording, then long fuzzing
 	@tools/setup build test

@@ -59,10 +59,10 @@ static PyObject *call_auto(PyObject *package, const char *method, PyObject *args
 	return result;
 }
 
-/* ---- torch --------------------------------------------------------------------------------- */
+/* ---- torch and JAX -------------------------------------------------------------------------- */
 
 /* The first of sys.meta_path until torch is imported; the class _Waiter of _torch_auto.py takes
-   its place then. */
+   its place then. At an import of JAX that of _jax_auto.py comes before it. */
 struct waiter {
 	PyObject_HEAD PyObject *package;
 };
@@ -71,14 +71,19 @@ static PyObject *waiter_find_spec(PyObject *self, PyObject *args, PyObject *keyw
 {
 	static char *names[] = { "name", "path", "target", NULL };
 	PyObject *name = NULL, *path = Py_None, *target = Py_None, *all, *spec;
+	const char *finder;
 
 	if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OO", names, &name, &path, &target))
 		return NULL;
 	loop_uvloop_look(); /* at the import after it, which its own package makes */
-	if (!PyUnicode_Check(name) || PyUnicode_CompareWithASCIIString(name, "torch"))
+	finder = !PyUnicode_Check(name)				    ? NULL
+		 : !PyUnicode_CompareWithASCIIString(name, "torch") ? "find_torch"
+		 : !PyUnicode_CompareWithASCIIString(name, "jax")   ? "find_jax"
+								    : NULL;
+	if (!finder)
 		Py_RETURN_NONE;
 	all = PyTuple_Pack(3, self, path, target);
-	spec = all ? call_auto(((struct waiter *)self)->package, "find_torch", all) : NULL;
+	spec = all ? call_auto(((struct waiter *)self)->package, finder, all) : NULL;
 	Py_XDECREF(all);
 	if (spec)
 		return spec;

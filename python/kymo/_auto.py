@@ -33,7 +33,7 @@ def start() -> None:
     if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
         return
     _started = True
-    if os.environ.get("KYMO", "").lower() in ON:
+    if _is_recording():
         import atexit
 
         atexit.register(_note_failure)
@@ -45,6 +45,8 @@ def start() -> None:
         _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
+        if _is_recording():
+            _attempt("marks of JAX are", _arm_jax)
     # If preloaded but off, it may be turned on at any allocation, where nothing can be loaded.
     if _asks_for("KYMO_MEMORY") or "libkymo_memory" in os.environ.get("LD_PRELOAD", ""):
         _attempt("Python lines of allocations are", lambda: extension("_memory"))
@@ -52,6 +54,14 @@ def start() -> None:
         begin()  # last, so that our own calls are not recorded
     elif mode == "on":
         _attempt("Python calls are", _open_window)
+
+
+def _arm_jax() -> None:
+    load("_jax_auto", folder="_inject/").arm()
+
+
+def _is_recording() -> bool:
+    return os.environ.get("KYMO", "").lower() in ON
 
 
 def _keep_room(call: str) -> None:
@@ -99,8 +109,19 @@ def find_torch(early: "Any", path: "Any", target: "Any") -> "Any":
     if early not in sys.meta_path:
         return None
     _attempt("torch modules are", lambda: load("_torch_auto").arm())
+    if _is_recording():
+        _attempt("marks of JAX are", _arm_jax)  # the early finder has gone
     waiter = getattr(sys.modules.get("kymo._torch_auto"), "_waiter", None)
     return waiter.find_spec("torch", path, target) if waiter is not None else None
+
+
+def find_jax(early: "Any", path: "Any", target: "Any") -> "Any":
+    """Puts the finder of _jax_auto before that of the injected extension, and asks it for JAX."""
+    if early not in sys.meta_path or "kymo._jax_auto" in sys.modules:
+        return None
+    _attempt("marks of JAX are", _arm_jax)
+    waiter = getattr(sys.modules.get("kymo._jax_auto"), "_waiter", None)
+    return waiter.find_spec("jax", path, target) if waiter is not None else None
 
 
 def begin() -> None:
@@ -147,15 +168,15 @@ def extension(name: str) -> "Any":
                       f"build kymo with it: see CONTRIBUTING.md")
 
 
-def load(name: str, suffix: str = ".py") -> "Any":
-    """Loads the file of that name in this directory as kymo.NAME."""
+def load(name: str, suffix: str = ".py", folder: str = "") -> "Any":
+    """Loads the file of that name in this directory, or in a folder of it, as kymo.NAME."""
     module = sys.modules.get("kymo." + name)
     if module is not None:
         return module
     from _frozen_importlib import _load  # type: ignore[attr-defined]
     from _frozen_importlib_external import spec_from_file_location
 
-    return _load(spec_from_file_location("kymo." + name, _beside(name + suffix)))
+    return _load(spec_from_file_location("kymo." + name, _beside(folder + name + suffix)))
 
 
 def say(sentence: str) -> None:

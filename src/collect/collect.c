@@ -90,7 +90,7 @@ static void close_inherited_files(const struct collector *collector,
 
 		if (fd > STDERR_FILENO && fd != dirfd(directory) && fd != collector->dirs.live_fd &&
 		    fd != collector->dirs.disk_fd && fd != collector->dirs.parent.fd &&
-		    fd != options->hold[0] && fd != options->hold[1] &&
+		    fd != options->hold[0] && fd != options->hold[1] && fd != options->hold[2] &&
 		    fd != collector->watch.signal_fd && fd != collector->watch.witness.fd &&
 		    !native_sampler_holds(&collector->native, fd))
 			close(fd);

@@ -25,7 +25,7 @@ struct collect_options {
 	/* more "NAME=value" for the program, NULL-terminated, at most COLLECT_VARIABLES; NULL:
 	   none */
 	const char *const *environment;
-	int hold[2]; /* descriptors of the caller that stay open; 0: none */
+	int hold[3]; /* descriptors of the caller that stay open; 0: none */
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	bool no_native; /* no samples of native stacks */
 	/* Called when the program has started, with the live directory, and when it has ended,

@@ -249,8 +249,6 @@ static int put_threads(struct writer_process *process, const struct kymo_thread_
 			count * sizeof(*threads));
 }
 
-int writer_streams_end(struct writer_process *process); /* recording_writer_rows.c */
-
 int writer_process_end(struct recording_writer *writer, struct writer_process *process,
 		       const struct writer_name *names, size_t name_count,
 		       const struct kymo_thread_entry *threads, size_t thread_count,

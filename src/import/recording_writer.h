@@ -72,6 +72,8 @@ int writer_process_begin(struct recording_writer *writer, struct writer_process 
 			 int32_t pid, uint64_t starttime, struct kymo_error *err);
 /* A zeroed row of the table, to be filled before the next call; never NULL. */
 void *writer_process_row(struct writer_process *process, enum schema_id table);
+/* Completes the streams alone. */
+int writer_streams_end(struct writer_process *process);
 /* Names and threads begin at index 1; entry 0 of each list is not used. */
 int writer_process_end(struct recording_writer *writer, struct writer_process *process,
 		       const struct writer_name *names, size_t name_count,

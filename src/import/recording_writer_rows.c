@@ -12,8 +12,6 @@
 #define SEGMENT_ROWS 262144u /* fewer files than a program's, which must be able to give them up */
 #define BUFFER_ROWS 2048u
 
-int writer_streams_end(struct writer_process *process);
-
 static void writer_file_head(struct kymo_file_head *head, const char *magic, size_t bytes)
 {
 	memcpy(head->magic, magic, 8);

@@ -23,6 +23,7 @@
 #include "cmds/run/run_serve.h"
 #include "cmds/run/run_torch.h"
 #include "cmds/run/run_trigger.h"
+#include "cmds/run/run_xla.h"
 #include "collect/collect.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -45,6 +46,7 @@ struct run_options {
 	char *directory; /* with --name: contains it; owned */
 	const char *name;
 	struct run_torch torch;
+	struct run_xla xla;
 	struct run_serve serve;
 	struct run_lake lake;
 	struct run_memory memory;
@@ -71,6 +73,7 @@ enum {
 	OPTION_TORCH_MODULES,
 	OPTION_TORCH_EVERY,
 	OPTION_TORCH_OPS,
+	OPTION_XLA,
 	OPTION_PEAK_FLOPS,
 	OPTION_WATCH,
 	OPTION_MEMORY,
@@ -108,6 +111,8 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_EVERY] = { 0, "torch-every", "N", "record modules in every N-th step" },
 	[OPTION_TORCH_OPS] = { 0, "torch-ops", "[=all|N]",
 			       "record operators of torch in one step of N (64)" },
+	[OPTION_XLA] = { 0, "xla", "[=all|N]",
+			 "record operations of JAX's XLA in one step of N (64)" },
 	[OPTION_PEAK_FLOPS] = { 0, "peak-flops", "N|measure",
 				"FLOP/s that the device can reach, such as 312e12" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
@@ -164,6 +169,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_TORCH_EVERY: run->torch.every = value; break;
 	case OPTION_TORCH_OPS: return run_torch_ops(&run->torch, value);
 	case OPTION_PEAK_FLOPS: return run_torch_peak(&run->torch, value);
+	case OPTION_XLA: return run_xla_option(&run->xla, value);
 	case OPTION_WATCH: return run_torch_watch(&run->torch, value);
 	case OPTION_MEMORY: return run_memory_word(&run->memory, value);
 	case OPTION_DEVICE: run->device = true; break;
@@ -579,6 +585,10 @@ int cmd_run(int argc, char **argv)
 		status = name_recording(&run);
 	if (status >= 0)
 		return status;
+	status = run_xla_prepare(&run.xla, run.collect.directory, &run.environment,
+				 &run.collect.hold[2]);
+	if (status >= 0)
+		return status;
 	prepare_triggers(&run);
 	run.collect.environment = (const char *const *)run.environment.list;
 	/* What cannot be replaced stays, and the recording gets another name. */
@@ -592,6 +602,7 @@ int cmd_run(int argc, char **argv)
 		return run_unrecorded(&run, &err);
 	if (result.exec_error)
 		return cannot_start(run.collect.argv, result.exec_error);
+	run_xla_end(&run.xla, result.directory);
 	add_to_index(&run, &result);
 	report(&run, &result);
 	run_lake_end(&run.lake, result.directory);
