@@ -134,6 +134,11 @@ def _begin() -> None:
     if trace.mechanism(lines, c_calls) in ("profile", "trace"):
         import threading  # noqa: F401, these hooks are set in each thread, and new threads come from threading
     trace.start(lines=lines, c_calls=c_calls)
+    if os.environ.get("KYMO_PYTHON_LIMIT", "0") != "0" and trace.limit():
+        import atexit
+
+        atexit.register(trace.limit_end)
+        os.register_at_fork(after_in_child=trace.limit_in_child)
 
 
 def end() -> None:

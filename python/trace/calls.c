@@ -146,6 +146,34 @@ void calls_end_all(void)
 		calls_close(calls);
 }
 
+/* Regions of the program that are above a call stay open, above a hole (base/format.h). */
+static void calls_drop(struct kymo__lane *lane, uint32_t depth)
+{
+	struct kymo_open_stack *open = lane->open;
+
+	if (open->depth == depth + 1) {
+		open->depth = depth;
+	} else if (open->depth > depth && depth < KYMO_OPEN_MAX) {
+		open->entries[depth].name = 0;
+		open->entries[depth].flags = KYMO_OPEN_REGION;
+	}
+}
+
+void calls_drop_all(void)
+{
+	struct calls *calls = calls_mine;
+
+	while (calls && calls->count) {
+		const struct call *call = &calls->items[--calls->count];
+
+		if (!calls->lane || calls->lane != kymo__lane)
+			continue;
+		calls_drop(calls->lane, call->depth);
+		if (call->kind & CALL_SWAPPED)
+			calls->lane->thread = call->other_thread;
+	}
+}
+
 void calls_line(struct calls *calls, const void *key, PyCodeObject *code, int line)
 {
 	const struct call *top = calls->count ? &calls->items[calls->count - 1] : NULL;

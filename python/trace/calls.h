@@ -48,6 +48,7 @@ HIDDEN void calls_renew(struct calls *calls); /* after a new lane or start */
 HIDDEN void calls_name_thread(struct calls *calls);
 HIDDEN void calls_end_slow(struct calls *calls, const void *key);
 HIDDEN void calls_end_all(void); /* of the calling thread */
+HIDDEN void calls_drop_all(void); /* without rows: they have not ended */
 /* Switches the lane's thread index while the task of this coroutine runs; sets *out_other. False:
    no task, or the same. */
 HIDDEN bool calls_swap(struct calls *calls, struct kymo__lane *lane, uint32_t *out_other);

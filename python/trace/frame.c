@@ -259,6 +259,7 @@ static void frame_disarm(void)
 		set_hook(trace.interpreter, _PyEval_EvalFrameDefault);
 	if (displaced_since)
 		gaps_add(GAP_DISPLACED, displaced_since);
+	displaced_since = 0;
 }
 
 const struct mechanism mechanism_frame = { "frame", frame_arm, frame_disarm };

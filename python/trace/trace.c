@@ -51,12 +51,49 @@ static void trace_arm(bool lines, bool c_calls)
 static void trace_disarm(void)
 {
 	trace.active = false;
-	if (trace.mechanism)
+	if (trace.mechanism && !trace.paused_ticks)
 		trace.mechanism->disarm();
+	if (trace.paused_ticks)
+		gaps_add(GAP_BUDGET, trace.paused_ticks);
+	trace.paused_ticks = 0;
 	trace.mechanism = NULL;
 	calls_end_all();
 	gaps_flush();
 	PyErr_Clear();
+}
+
+void trace_pause(void)
+{
+	struct error_kept kept;
+
+	if (!trace.active || !trace.mechanism)
+		return;
+	kept = error_keep();
+	trace.active = false;
+	trace.mechanism->disarm();
+	trace.paused_ticks = kymo_ticks();
+	calls_drop_all();
+	error_back(kept);
+}
+
+/* Another tool may have set its hook meanwhile: the mechanism is then refused until the next
+   window. */
+void trace_resume(void)
+{
+	struct error_kept kept;
+
+	if (!trace.paused_ticks || !trace.mechanism)
+		return;
+	kept = error_keep();
+	calls_generation++;
+	trace.active = true;
+	if (trace.mechanism->arm()) {
+		trace.active = false;
+	} else {
+		gaps_add(GAP_BUDGET, trace.paused_ticks);
+		trace.paused_ticks = 0;
+	}
+	error_back(kept);
 }
 
 PyDoc_STRVAR(start_doc, "start($module, /, *, lines=False, c_calls=False)\n--\n\n"
@@ -126,6 +163,10 @@ PyDoc_STRVAR(window_doc, "window(change, skip, take, first, last, /)\n--\n\n"
 			 "Calls change(True) at the first of these steps or the first signpost, "
 			 "change(False) after the last. None: not given.");
 PyDoc_STRVAR(window_close_doc, "window_close()\n--\n\nEnds the window.");
+PyDoc_STRVAR(limit_doc, "limit()\n--\n\nKeeps the cost of tracing below the setting python_limit. "
+			"Returns whether a thread was started for it.");
+PyDoc_STRVAR(limit_end_doc, "limit_end()\n--\n\nEnds that.");
+PyDoc_STRVAR(limit_in_child_doc, "limit_in_child()\n--\n\nContinues that in a forked child.");
 
 static PyMethodDef methods[] = {
 	{ "start", (PyCFunction)(void (*)(void))trace_start, METH_VARARGS | METH_KEYWORDS,
@@ -136,6 +177,9 @@ static PyMethodDef methods[] = {
 	{ "mechanism", trace_mechanism, METH_VARARGS, mechanism_doc },
 	{ "window", window_open, METH_VARARGS, window_doc },
 	{ "window_close", window_close, METH_NOARGS, window_close_doc },
+	{ "limit", limit_begin, METH_NOARGS, limit_doc },
+	{ "limit_end", limit_end, METH_NOARGS, limit_end_doc },
+	{ "limit_in_child", limit_in_child, METH_NOARGS, limit_in_child_doc },
 	{ NULL },
 };
 

@@ -11,6 +11,7 @@
  *	qualname.c  names of 3.10
  *	gaps.c      calls that were not seen    cost.c    the cost of a traced call
  *	window.c    from one step or signpost to another
+ *	limit.c     in short windows, so that tracing costs at most a share of the time
  *
  * All state belongs to one interpreter, the one that called start(); its GIL protects it.
  * Per-thread state belongs to its thread. Nothing here raises, and code that may raise saves and
@@ -71,10 +72,15 @@ struct trace {
 	unsigned starts; /* not yet stopped */
 	bool active; /* calls are recorded; otherwise leftover hooks only forward calls */
 	bool lines, c_calls;
+	uint64_t paused_ticks; /* by limit.c, since then; 0: not paused */
 	PyInterpreterState *interpreter;
 	const struct mechanism *mechanism;
 };
 extern HIDDEN struct trace trace;
+
+/* Removes the hooks for a while, and sets them again. With the GIL. */
+HIDDEN void trace_pause(void);
+HIDDEN void trace_resume(void);
 
 extern HIDDEN const struct mechanism mechanism_monitoring, mechanism_frame, mechanism_profile,
 	mechanism_trace;
@@ -164,6 +170,7 @@ HIDDEN void tasks_forget(void); /* in the child of a fork, which has a new threa
 	X(DEEP, "deep") /* recursion beyond our limit */ \
 	X(REFUSED, "refused") /* no hook could be set at start() */ \
 	X(INTERPRETER, "interpreter") /* start() in a second interpreter */ \
+	X(BUDGET, "budget") /* between two windows of limit.c */ \
 	X(TASKS, "tasks") /* more tasks than thread entries for them */ \
 	X(MEMORY, "memory")
 
@@ -191,5 +198,11 @@ HIDDEN void cost_after(void);
 
 HIDDEN PyObject *window_open(PyObject *module, PyObject *args);
 HIDDEN PyObject *window_close(PyObject *module, PyObject *unused);
+
+/* ---- limit.c ----------------------------------------------------------------------------- */
+
+HIDDEN PyObject *limit_begin(PyObject *module, PyObject *unused);
+HIDDEN PyObject *limit_end(PyObject *module, PyObject *unused);
+HIDDEN PyObject *limit_in_child(PyObject *module, PyObject *unused);
 
 #endif

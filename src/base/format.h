@@ -201,7 +201,13 @@ struct kymo_control {
 	uint32_t attempt_plus_1;
 	uint32_t rank_source; /* enum kymo_rank_source */
 	uint32_t torch_ops; /* record operators in every n-th step; 0: none, 1: all */
-	uint64_t reserved[51];
+	/* Millionths of the time that recording of Python calls may take; 0: no limit. With a
+	   limit, what it took so far, and how many calls: written by the process. */
+	uint32_t python_limit;
+	uint32_t reserved32;
+	uint64_t python_cost_ns;
+	uint64_t python_calls;
+	uint64_t reserved[48];
 	/* For `kymo config memory=…`, written by the process: how it learns of the setting
 	   (KYMO_HEARD_*), and which KYMO_ON_ALLOC* bits it has applied. */
 	uint32_t memory_heard;

@@ -49,6 +49,8 @@ const struct settings_key settings_keys[] = {
 	  "flight: the last ring_rows; all: within the budget" },
 	{ "torch_ops", SETTINGS_EVERY, SETTINGS_PROGRAM, AT(torch_ops), 0, SETTINGS_OPS_EVERY,
 	  "off", "torch operators in every Nth step, or all; on: 64" },
+	{ "python_limit", SETTINGS_COUNT, SETTINGS_PROGRAM, AT(python_limit), 0, 1000000, "0",
+	  "millionths of the time for Python calls; 0: no limit" },
 	{ 0 },
 };
 

@@ -178,6 +178,7 @@ static void slow_pass(struct collector *collector)
 		sampler_watch(&collector->sampler, collector->family.members[i].pid);
 	if (collector->moves) {
 		archive_retire_dead(&collector->archive);
+		archive_expire(&collector->archive);
 		mirror_refresh(&collector->mirror, &collector->archive);
 	}
 }
@@ -216,6 +217,19 @@ static void write_own_cost(const struct collector *collector, const struct sampl
 		   all_ns > sampler_ns + native_ns ? all_ns - sampler_ns - native_ns : 0);
 	if (sampler->samples)
 		write_cost("sampler", sampler->samples, sampler_ns);
+}
+
+static void govern(struct collector *collector, const struct sampler_stats *sampler,
+		   const struct native_sampler_stats *native, uint64_t now_ns)
+{
+	struct governor_samplers samplers = { &collector->native, native->cpu_ns, sampler->cpu_ns,
+					      0 };
+	struct rusage usage;
+
+	if (!collector->records || !collector->moves || getrusage(RUSAGE_SELF, &usage))
+		return;
+	samplers.all_ns = ns_of(&usage.ru_utime) + ns_of(&usage.ru_stime);
+	governor_run_look(&collector->governor, &collector->archive, &samplers, now_ns);
 }
 
 static void sample(struct collector *collector)
@@ -298,6 +312,7 @@ void collector_supervise(struct collector *collector)
 			sampler_stats(&collector->sampler, &sampled);
 			native_sampler_stats(&collector->native, &native);
 			write_own_cost(collector, &sampled, &native);
+			govern(collector, &sampled, &native, now_ns);
 			next_slow_ns = now_ns + SLOW_PASS_NS;
 		}
 		if (now_ns >= next_sample(collector, sampled_ns) && !collector->watch.ended) {
@@ -440,6 +455,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	collector.keep = options->keep;
 	collector.slow_ns = options->slow_ns;
 	collector.no_native = options->no_native;
+	governor_run_init(&collector.governor, options->max_overhead);
 	collector.moves = true;
 	collector.watch.signal_fd = collector.watch.witness.fd = collector.watch.pidfd = -1;
 	launch_hold_standard_files();
@@ -465,6 +481,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	run_dirs_started(&collector.dirs, collector.watch.target, collector.target_starttime);
 	archive_init(&collector.archive, collector.dirs.live_fd, collector.dirs.disk_fd,
 		     &options->budget);
+	collector.archive.keep = options->keep_rules;
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
 	collector_record(&collector);
@@ -474,6 +491,7 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	if (options->ended)
 		options->ended(options->context);
 	collect_finish(&collector, result);
+	governor_run_fini(&collector.governor);
 	archive_fini(&collector.archive);
 	host_fini(&collector.host);
 	watch_drain(&collector.watch);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "collect/budget.h"
+#include "collect/keep_rules.h"
 
 #define COLLECT_VARIABLES 24
 
@@ -21,6 +22,7 @@ struct collect_options {
 	/* If the directory is taken or cannot be written, use another one and report it. */
 	bool elsewhere;
 	enum kymo_keep keep;
+	struct keep_rules keep_rules; /* with KYMO_KEEP_ALL */
 	struct budget budget;
 	/* more "NAME=value" for the program, NULL-terminated, at most COLLECT_VARIABLES; NULL:
 	   none */
@@ -28,6 +30,7 @@ struct collect_options {
 	int hold[3]; /* descriptors of the caller that stay open; 0: none */
 	uint64_t slow_ns; /* sample when a zone or step is open for longer; 0: never */
 	bool no_native; /* no samples of native stacks */
+	double max_overhead; /* a share of the time, such as 0.01; 0: no limit */
 	/* Called when the program has started, with the live directory, and when it has ended,
 	   before the last data is moved. May be NULL. */
 	void (*started)(void *context, const char *live);

@@ -39,4 +39,22 @@ KYMO__EXPORT uint64_t kymo__cost_lane_rows(void); /* written since begin */
 /* Stores the measured cost of one zone of that source, in ticks. */
 KYMO__EXPORT void kymo__source_cost(enum kymo_source source, uint64_t ticks);
 
+/* Recording in windows, so that it costs at most a share of the time. After each window it pauses
+   until the share covers what the window has cost. */
+struct kymo__windows {
+	uint64_t debt_ns; /* cost that is not covered yet */
+	uint64_t window_ns; /* length of the next window */
+	uint64_t period_ns; /* from one window to the next, about */
+	bool open;
+};
+/* past_ns ago was the last call; recording has cost cost_ns since then. limit: millionths; 0: none.
+   Sets open, and returns the time until the next call. */
+KYMO__EXPORT uint64_t kymo__windows_next(struct kymo__windows *windows, uint64_t past_ns,
+					 uint64_t cost_ns, uint32_t limit);
+/* Rows of trace.zones of this process, ever. */
+KYMO__EXPORT uint64_t kymo__zones_written(void);
+KYMO__EXPORT uint32_t kymo__python_limit(void);
+/* Adds calls to the control page; cost_ns is added to what they cost. Returns the whole cost. */
+KYMO__EXPORT uint64_t kymo__python_spent(uint64_t calls, uint64_t cost_ns);
+
 #endif

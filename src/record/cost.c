@@ -162,3 +162,84 @@ void kymo__source_cost(enum kymo_source source, uint64_t ticks)
 	if (kymo__process_ready() && (size_t)source < count)
 		kymo__store_relaxed(&kymo__process.control->source_cost_ticks[source], ticks);
 }
+
+/* ---- a limit on the cost of Python calls ---- */
+
+#define MILLION 1000000u
+#define WINDOW_LEAST_NS 1000000u
+#define WINDOW_MOST_NS 100000000u
+#define PAUSE_LEAST_NS 100000u
+#define WAIT_MOST_NS 1000000000u /* the limit may change */
+#define PAST_MOST_NS 3600000000000ull /* of a stopped machine */
+
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+{
+	if (value < least)
+		return least;
+	return value < most ? value : most;
+}
+
+/* One window per period: a longer one only where recording costs little. */
+static uint64_t window_length(const struct kymo__windows *windows, uint64_t past_ns,
+			      uint64_t cost_ns, uint32_t limit)
+{
+	uint64_t earned_ns = windows->period_ns / 1000 * limit / 1000;
+
+	if (!cost_ns)
+		return WINDOW_MOST_NS;
+	return between((uint64_t)((double)earned_ns * (double)past_ns / (double)cost_ns),
+		       WINDOW_LEAST_NS, WINDOW_MOST_NS);
+}
+
+uint64_t kymo__windows_next(struct kymo__windows *windows, uint64_t past_ns, uint64_t cost_ns,
+			    uint32_t limit)
+{
+	uint64_t earned_ns, pause_ns;
+
+	past_ns = between(past_ns, 1, PAST_MOST_NS);
+	cost_ns = between(cost_ns, 0, PAST_MOST_NS);
+	if (!limit) {
+		windows->debt_ns = 0;
+		windows->open = true;
+		return WAIT_MOST_NS;
+	}
+	if (windows->open)
+		windows->window_ns = window_length(windows, past_ns, cost_ns, limit);
+	earned_ns = (uint64_t)((double)past_ns * (double)limit / MILLION);
+	windows->debt_ns += cost_ns;
+	windows->debt_ns -= earned_ns < windows->debt_ns ? earned_ns : windows->debt_ns;
+	pause_ns = (uint64_t)((double)windows->debt_ns * MILLION / (double)limit);
+	/* Short pauses would cost more than they save. */
+	windows->open = windows->open ? pause_ns < windows->period_ns / 2 : !windows->debt_ns;
+	return windows->open ? windows->window_ns : between(pause_ns, PAUSE_LEAST_NS, WAIT_MOST_NS);
+}
+
+uint64_t kymo__zones_written(void)
+{
+	const struct kymo__stream *stream;
+	uint64_t rows = 0;
+
+	for (uint32_t i = 0; kymo__stream_at(i, &stream); i++)
+		if (stream && stream->table == &kymo__tables[SCHEMA_ZONES])
+			rows += kymo__load_relaxed(&stream->live->head);
+	return rows;
+}
+
+uint32_t kymo__python_limit(void)
+{
+	return kymo__process_ready() ? kymo__load_relaxed(&kymo__process.control->python_limit) : 0;
+}
+
+uint64_t kymo__python_spent(uint64_t calls, uint64_t cost_ns)
+{
+	struct kymo_control *control = kymo__process_ready() ? kymo__process.control : NULL;
+
+	if (!control || !kymo__process.ticks_per_ms)
+		return cost_ns;
+	cost_ns += (uint64_t)((double)calls *
+			      (double)control->source_cost_ticks[KYMO_SOURCE_PYTHON] * 1e6 /
+			      (double)kymo__process.ticks_per_ms);
+	kymo__fetch_add_relaxed(&control->python_calls, calls);
+	kymo__fetch_add_relaxed(&control->python_cost_ns, cost_ns);
+	return cost_ns;
+}

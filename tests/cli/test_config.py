@@ -11,7 +11,8 @@ from probe_tools import rows, running, until
 
 DEFAULTS = {"sample_rate": "0.1", "system_rate": "1", "zones": "on", "python": "off", "gc": "off", "torch": "off",
             "torch_modules": '""', "torch_every": "1", "device": "off", "memory": "off", "memory_exact": "off",
-            "watch": '""', "locals": "off", "ring_rows": "10000", "keep": "flight", "torch_ops": "off"}
+            "watch": '""', "locals": "off", "ring_rows": "10000", "keep": "flight", "torch_ops": "off",
+            "python_limit": "0"}
 
 
 def test_all_settings_are_listed_with_their_values(kymo):
@@ -25,7 +26,8 @@ def test_the_environment_sets_every_key_before_the_start(kymo):
     values = {"sample_rate": "0.25", "system_rate": "2", "zones": "off", "python": "on", "gc": "on", "torch": "on",
               "torch_modules": "layers.*", "torch_every": "10", "device": "on", "memory": "on",
               "memory_exact": "on",
-              "watch": "loss@train", "locals": "on", "ring_rows": "2000", "keep": "all", "torch_ops": "16"}
+              "watch": "loss@train", "locals": "on", "ring_rows": "2000", "keep": "all", "torch_ops": "16",
+              "python_limit": "5000"}
     env = {"KYMO": "on", **{f"KYMO_{key.upper()}": value for key, value in values.items()}}
     with running(kymo, env=env) as program:
         assert {key: kymo("config", program.pid, key).out for key in DEFAULTS} == \

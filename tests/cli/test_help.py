@@ -108,6 +108,8 @@ def test_version(kymo, arguments):
 
 WRONG = [
     (["run", "--xla=0", "--", "true"], 'kymo run: --xla takes all or a number of steps, not "0"'),
+    (["run", "--max-overhead=0%", "--", "true"],
+     'kymo run: --max-overhead takes a share of the time from 0.05% to 100%, such as 1%, not "0%"'),
     (["run", "--torch-ops=0", "--", "true"], 'kymo run: --torch-ops takes all or a number of steps, not "0"'),
     (["run", "--peak-flops", "many", "--", "true"], 'kymo run: --peak-flops takes FLOP/s, such as 312e12, or measure, not "many"'),
     (["qeury"], "kymo: unknown command qeury; did you mean query?"),

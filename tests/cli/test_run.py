@@ -222,7 +222,7 @@ def test_a_program_that_is_killed_while_stopped_wakes_kymo(place):
 WRONG = {
     (): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
     ("--",): "kymo run: no program given; usage: kymo run [OPTIONS] -- PROGRAM [ARGUMENTS]\n",
-    ("--keep", "some", "--", "true"): 'kymo run: --keep takes all or flight, not "some"\n',
+    ("--keep", "some", "--", "true"): 'kymo run: --keep takes all, flight or rules, not "some"\n',
     ("--budget", "lots", "--", "true"): 'kymo run: --budget: "lots" is not a budget; use a form such as 1G or mem=1G,disk=4G\n',
     ("--budget", "1K", "--", "true"): 'kymo run: --budget: "1K" is too small; the minimum is 1M\n',
     ("--preload", "--", "true"): "kymo run: unknown option --preload; kymo help run lists the options\n",

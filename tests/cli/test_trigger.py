@@ -3,9 +3,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
-from conftest import KYMO, PROGS
+import pytest
+from conftest import KYMO, PROGS, ROOT
+
+sys.path.insert(0, str(ROOT / "tests/crash"))
+from mounts import CAN_MOUNT, UNSHARE  # noqa: E402
 
 LOOP = PROGS / "trigger_loop"
 SLOW = "slow=SELECT step, duration_ns FROM trace.steps WHERE duration_ns > 1.2e9"
@@ -192,3 +197,76 @@ def test_a_snapshot_of_the_last_seconds_has_these_alone(kymo):
         assert found["n"] > 1 and found["span"] < 1.5e9
     finally:
         end(child)
+
+
+def test_the_limit_in_bytes_holds_and_what_it_kept_back_is_a_row(kymo):
+    file = kymo.cwd / "rules"
+    file.write_text("[each]\nwhen = SELECT step FROM trace.steps\naction = snapshot\n"
+                    "every = 0.1\ncooldown = 0\nlimit = 1000\nbytes = 1K\n")
+    found = fired(kymo, run(kymo, "--triggers", file, steps=("150", "40")))
+    assert "beyond the limit in bytes" in {row["result"] for row in found if row["action"] == "suppressed"}
+    assert len([row for row in found if row["action"] == "snapshot"]) < 10
+
+
+def test_the_watcher_may_be_killed_and_the_recording_is_whole(kymo):
+    child = start(kymo, "--trigger", "never=SELECT step FROM trace.steps WHERE step < 0")
+    try:
+        def watchers():
+            found = subprocess.run(["ps", "--ppid", str(child.pid), "-o", "pid,comm"], capture_output=True, text=True).stdout
+            return [int(line.split()[0]) for line in found.splitlines() if line.endswith("kymo triggers")]
+        wait_for(watchers)
+        for pid in watchers():
+            os.kill(pid, signal.SIGKILL)
+        before = rows(kymo, "latest", "SELECT count(*) AS n FROM trace.steps")[0]["n"]
+        wait_for(lambda: rows(kymo, "latest", "SELECT count(*) AS n FROM trace.steps")[0]["n"] > before)
+    finally:
+        end(child)
+    assert child.returncode == -signal.SIGTERM
+    assert rows(kymo, kymo.cwd / "run", "FROM kymo.problems") == []
+
+
+def test_all_ranks_of_a_job_save_what_one_of_them_has_seen(kymo):
+    file = kymo.cwd / "rules"
+    file.write_text("[slow]\nwhen = SELECT step FROM trace.steps WHERE duration_ns > 1.2e9\naction = mark\nranks = all\n")
+    children = [subprocess.Popen([KYMO, "run", "-q", "-o", "jobs/", "--triggers", file, "--", LOOP, "300", "20", step, "1500"],
+                                 env={**kymo.env, "RANK": str(rank), "WORLD_SIZE": "2", "KYMO_JOB": "two"}, cwd=kymo.cwd,
+                                 stdout=subprocess.DEVNULL)
+                for rank, step in enumerate(("50", "-1"))]
+    assert [child.wait(timeout=120) for child in children] == [0, 0]
+    found = rows(kymo, "jobs/two", "SELECT rank, count(*) AS n FROM trace.marks WHERE name = 'slow' GROUP BY rank ORDER BY rank")
+    assert found == [{"rank": 0, "n": 1}, {"rank": 1, "n": 1}]
+
+
+@pytest.mark.skipif(not CAN_MOUNT, reason="mounting a small tmpfs needs root (unshare -m, mount)")
+def test_a_full_disk_is_a_row_and_the_program_goes_on(kymo):
+    script = (f"{KYMO} run -q -o run --trigger '{SLOW}' -- {LOOP} 200 20 150 1500 > /dev/null & "
+              "until [ -d run/triggers ]; do sleep 0.05; done; mount -t tmpfs -o size=4k,mode=700 none run/triggers; "
+              "wait $!; echo status $?; ls -A run/triggers")
+    done = subprocess.run([*UNSHARE, "sh", "-c", script], env=kymo.env, cwd=kymo.cwd, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[0] == "status 0", done.stdout + done.stderr
+    found = fired(kymo, kymo.cwd / "run")
+    assert found and all(row["result"] == "ended with 1" for row in found), found
+    assert rows(kymo, kymo.cwd / "run", "SELECT count(*) AS n FROM trace.steps") == [{"n": 200}]
+
+
+def test_a_stall_is_seen_while_it_lasts(kymo):
+    path = run(kymo, "--trigger", "stall", "--action", "mark", steps=("40", "20", "30", "14000"))
+    row, = [row for row in fired(kymo, path) if row["action"] == "mark"]
+    assert json.loads(row["row"])["last_step"] == 28
+    at, = rows(kymo, path,
+               "SELECT ts_ns < (SELECT max(start_ns + duration_ns) FROM trace.steps) AS early FROM trace.marks WHERE name = 'stall'")
+    assert at["early"] is True
+
+
+def test_growth_of_memory_is_seen_and_a_program_that_is_large_from_the_start_is_none(kymo):
+    grows = ("import time\nheld = []\ntime.sleep(12)\n"
+             "for _ in range(8):\n    held.append(b'x' * (64 << 20))\n    time.sleep(0.5)\n")
+    large = "import time\nheld = b'x' * (512 << 20)\ntime.sleep(16)\n"
+    found = []
+    for name, text in (("grows", grows), ("large", large)):
+        (kymo.cwd / f"{name}.py").write_text(text)
+        done = kymo("run", "-q", "-o", kymo.cwd / name, "--trigger", "memory_growth", "--action", "mark", "--",
+                    sys.executable, kymo.cwd / f"{name}.py")
+        assert done.status == 0, done.err
+        found.append({row["result"] for row in fired(kymo, kymo.cwd / name) if row["action"] == "mark"})
+    assert found == [{"ok"}, set()]

@@ -80,6 +80,7 @@ enum {
 	OPTION_DEVICE,
 	OPTION_SLOW,
 	OPTION_NO_NATIVE,
+	OPTION_MAX_OVERHEAD,
 	OPTION_TRIGGER,
 	OPTION_TRIGGERS,
 	OPTION_ACTION,
@@ -94,8 +95,8 @@ enum {
 const struct cmds_option cmds_run_options[] = {
 	[OPTION_OUTPUT] = { 'o', "output", "DIR", "directory of the recording (./kymo-DATE-PID)" },
 	[OPTION_FORCE] = { 0, "force", NULL, "replace an existing recording" },
-	[OPTION_KEEP] = { 0, "keep", "all|flight",
-			  "all rows (all) or the last 10,000 of a stream" },
+	[OPTION_KEEP] = { 0, "keep", "all|flight|RULES",
+			  "all rows, the last 10,000, or rules: zones=10m" },
 	[OPTION_BUDGET] = { 0, "budget", "SIZE", "limit of memory, or both: mem=1G,disk=4G" },
 	[OPTION_NAME] = { 'n', "name", "NAME", "./kymo-NAME-DATE-PID; with --output: DIR/NAME" },
 	[OPTION_PYTHON] = { 0, "python", "[=WORDS]",
@@ -121,6 +122,8 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_DEVICE] = { 0, "device", NULL, "record device operations (OpenCL, CUDA)" },
 	[OPTION_SLOW] = { 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	[OPTION_NO_NATIVE] = { 0, "no-native", NULL, "do not sample native stacks" },
+	[OPTION_MAX_OVERHEAD] = { 0, "max-overhead", "PERCENT",
+				  "lower detail while recording costs more (1%)" },
 	[OPTION_TRIGGER] = { 0, "trigger", "NAME[=SQL]", "act when this SELECT returns a new row" },
 	[OPTION_TRIGGERS] = { 0, "triggers", "FILE", "the same for all triggers of a file" },
 	[OPTION_ACTION] = { 0, "action", "ACTION",
@@ -135,12 +138,14 @@ const struct cmds_option cmds_run_options[] = {
 
 static int set_keep(struct run_options *run, const char *word)
 {
-	if (!strcmp(word, "all"))
-		run->collect.keep = KYMO_KEEP_ALL;
-	else if (!strcmp(word, "flight"))
-		run->collect.keep = KYMO_KEEP_FLIGHT;
-	else
-		return cmds_wrong("run", "--keep takes all or flight, not \"%s\"", word);
+	struct kymo_error err = { 0 };
+
+	run->collect.keep_rules.count = 0;
+	run->collect.keep = strcmp(word, "flight") != 0 ? KYMO_KEEP_ALL : KYMO_KEEP_FLIGHT;
+	if (!strchr(word, '=') && strcmp(word, "all") != 0 && strcmp(word, "flight") != 0)
+		return cmds_wrong("run", "--keep takes all, flight or rules, not \"%s\"", word);
+	if (strchr(word, '=') && keep_rules_parse(word, &run->collect.keep_rules, &err))
+		return cmds_wrong("run", "--keep: %s", err.text);
 	return -1;
 }
 
@@ -175,6 +180,7 @@ static int set_option(struct run_options *run, int option, const char *value)
 	case OPTION_DEVICE: run->device = true; break;
 	case OPTION_SLOW: return cmds_slow("run", "--slow", value, &run->collect.slow_ns);
 	case OPTION_NO_NATIVE: run->collect.no_native = true; break;
+	case OPTION_MAX_OVERHEAD: return run_python_budget(&run->python, &run->collect, value);
 	case OPTION_TRIGGER: return run_trigger_add(run->trigger, value);
 	case OPTION_TRIGGERS: return run_trigger_file(run->trigger, value);
 	case OPTION_ACTION: return run_trigger_action(run->trigger, value);

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "cmds/cmds.h"
+#include "collect/run/governor.h"
 #include "collect/run/inject.h"
 #include "collect/say.h"
 #include "store/store.h"
@@ -117,6 +118,20 @@ int run_python_words(struct run_python *python, const char *words)
 	return -1;
 }
 
+int run_python_budget(struct run_python *python, struct collect_options *collect, const char *text)
+{
+	struct governor governor;
+
+	if (!governor_parse(text, &collect->max_overhead))
+		return cmds_wrong("run",
+				  "--max-overhead takes a share of the time from 0.05%% to 100%%, "
+				  "such as 1%%, not \"%s\"",
+				  text);
+	governor_init(&governor, collect->max_overhead);
+	python->limit = governor.python_limit;
+	return -1;
+}
+
 static bool run_python_is_number(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -177,6 +192,9 @@ int run_python_prepare(const struct run_python *python, bool quiet,
 	snprintf(words, sizeof(words), "%s%s%s", python->partial ? "partial" : "on",
 		 python->lines ? ",lines" : "", python->c_calls ? ",c-calls" : "");
 	run_environment_set(environment, "KYMO_PYTHON", words);
+	snprintf(words, sizeof(words), "%u", python->limit);
+	if (python->limit)
+		run_environment_set(environment, "KYMO_PYTHON_LIMIT", words);
 	if (quiet)
 		run_environment_set(environment, "KYMO_QUIET", "1");
 	set_window(python, environment);

@@ -30,11 +30,14 @@ struct run_python {
 	bool on, partial, lines, c_calls;
 	/* The window in which calls are recorded, as typed; NULL: no limit */
 	const char *skip, *take, *from, *to;
+	unsigned limit; /* millionths of the time that calls may cost; 0: no limit */
 };
 
 /* "partial,lines,c-calls" in any order; NULL or "on": all calls. -1, or the exit status of a usage
    error. */
 int run_python_words(struct run_python *python, const char *words);
+/* --max-overhead. -1, or the exit status of a usage error. */
+int run_python_budget(struct run_python *python, struct collect_options *collect, const char *text);
 /* Checks the options and sets variables for the program. -1, or the exit status. */
 int run_python_prepare(const struct run_python *python, bool quiet,
 		       struct run_environment *environment);

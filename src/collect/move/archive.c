@@ -39,6 +39,7 @@ void archive_init(struct archive *archive, int live_fd, int disk_fd, const struc
 	archive->disk_fd = disk_fd;
 	archive->budget = *budget;
 	archive->self = getpid();
+	archive->clock = clock_monotonic_ns;
 }
 
 void archive_drop_process(struct archive *archive, size_t index)
@@ -206,62 +207,6 @@ bool archive_process_alive(const struct archive_process *process)
 	return proc_alive(process->pid, process->starttime);
 }
 
-/* ---- the disk budget ------------------------------------------------------------------------- */
-
-static void remove_oldest(struct archive *archive)
-{
-	struct archive_segment *oldest = &archive->queue[archive->queue_first];
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/s%u.%" PRIu64, oldest->process, oldest->stream,
-		 oldest->sequence);
-	unlinkat(archive->disk_fd, path, 0);
-	archive->disk_bytes -= oldest->bytes < archive->disk_bytes ? oldest->bytes
-								   : archive->disk_bytes;
-	archive->queue_first = (archive->queue_first + 1) % archive->queue_room;
-	archive->queue_count--;
-	archive->removed_segments++;
-}
-
-static bool queue_grow(struct archive *archive)
-{
-	size_t room = archive->queue_room ? 2 * archive->queue_room : 256;
-	struct archive_segment *larger = malloc(room * sizeof(*larger));
-
-	if (!larger)
-		return false;
-	for (size_t i = 0; i < archive->queue_count; i++)
-		larger[i] = archive->queue[(archive->queue_first + i) % archive->queue_room];
-	free(archive->queue);
-	archive->queue = larger;
-	archive->queue_first = 0;
-	archive->queue_room = room;
-	return true;
-}
-
-void archive_count_bytes(struct archive *archive, uint64_t bytes)
-{
-	archive->disk_bytes += bytes;
-	while (archive->disk_bytes > archive->budget.disk_bytes && archive->queue_count)
-		remove_oldest(archive);
-}
-
-void archive_account(struct archive *archive, const char *process, uint32_t stream,
-		     uint64_t sequence, uint64_t bytes)
-{
-	struct archive_segment *place;
-
-	if (archive->queue_count == archive->queue_room && !queue_grow(archive))
-		return;
-	place = &archive->queue[(archive->queue_first + archive->queue_count++) %
-				archive->queue_room];
-	snprintf(place->process, sizeof(place->process), "%s", process);
-	place->stream = stream;
-	place->sequence = sequence;
-	place->bytes = bytes;
-	archive_count_bytes(archive, bytes);
-}
-
 /* ---- sealed segments ------------------------------------------------------------------------- */
 
 /* One scan of the streams of a process. */
@@ -307,7 +252,8 @@ static int move_segment(struct scan *scan, int head_fd, uint32_t id, uint64_t se
 	claimed = guard_swap(head_fd, LIVE_WORD(segment_first), sequence, sequence + 1);
 	if (claimed == 1 && !rc) {
 		remove_from_live(scan, name);
-		archive_account(scan->archive, scan->process->name, id, sequence, bytes);
+		archive_account(scan->archive, scan->process->name, id, sequence, bytes,
+				archive_rule(scan->archive, head_fd));
 		return 0;
 	}
 	if (claimed < 0)

@@ -25,6 +25,7 @@
 #include <sys/types.h>
 
 #include "collect/budget.h"
+#include "collect/keep_rules.h"
 
 #define ARCHIVE_NAME_BYTES 40 /* "p<pid>-<starttime>" */
 
@@ -48,11 +49,16 @@ struct archive_segment {
 	uint32_t stream;
 	uint64_t sequence;
 	uint64_t bytes;
+	uint64_t arrived_ns; /* its newest row is at most this old */
+	int rule; /* of archive.keep; -1: none */
 };
 
 struct archive {
 	int live_fd, disk_fd; /* borrowed */
 	struct budget budget;
+	struct keep_rules keep; /* by table; may be set after archive_init() */
+	uint64_t (*clock)(void); /* clock_monotonic_ns() */
+	uint64_t expired_ns; /* when the rules were last applied */
 	pid_t self; /* the collector's own process, which is retired last */
 	struct archive_process *processes;
 	size_t process_count, process_room;
@@ -68,6 +74,7 @@ struct archive {
 	uint64_t recorded_processes; /* of the program, ever */
 	uint64_t recorded_rows; /* published by those that have been retired */
 	uint64_t removed_segments; /* removed to keep the disk budget */
+	uint64_t expired_segments; /* removed by the rules of archive.keep */
 	int last_error; /* a negative errno of the disk; 0: none */
 };
 
@@ -75,6 +82,9 @@ void archive_init(struct archive *archive, int live_fd, int disk_fd, const struc
 void archive_fini(struct archive *archive);
 /* Finds new processes and moves sealed segments. Returns the milliseconds until the next call. */
 int archive_pass(struct archive *archive);
+/* Removes segments on disk that are older, or more, than their rule allows. Totals of zones are in
+   other files and stay. */
+void archive_expire(struct archive *archive);
 /* Moves processes that have ended as a whole. To be called from time to time. */
 void archive_retire_dead(struct archive *archive);
 /* Writes the wait status of the program, which has ended, to its control page. */

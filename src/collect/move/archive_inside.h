@@ -23,7 +23,9 @@ void archive_count_bytes(struct archive *archive, uint64_t bytes);
 /* Adds a segment to the queue. It is in the order of arrival, so the oldest rows of each stream are
    removed first, and no gap arises within a stream. */
 void archive_account(struct archive *archive, const char *process, uint32_t stream,
-		     uint64_t sequence, uint64_t bytes);
+		     uint64_t sequence, uint64_t bytes, int rule);
+/* Of the stream whose head file this is; -1: none. */
+int archive_rule(const struct archive *archive, int head_fd);
 /* "s<id>.head" */
 bool archive_parse_head_name(const char *name, uint32_t *out_id);
 /* Opens the control page, which is created shortly after the directory. */

@@ -124,6 +124,20 @@ static bool is_without_rows(const struct retirement *retirement, const char *nam
 	return empty;
 }
 
+static int retire_rule(const struct retirement *retirement, uint32_t id)
+{
+	char name[32];
+	int fd, rule = -1;
+
+	snprintf(name, sizeof(name), "s%u.head", id);
+	fd = openat(retirement->live_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -1;
+	rule = archive_rule(retirement->archive, fd);
+	close(fd);
+	return rule;
+}
+
 static int retire_file(struct retirement *retirement, const char *name)
 {
 	uint64_t bytes = 0, sequence;
@@ -144,7 +158,7 @@ static int retire_file(struct retirement *retirement, const char *name)
 			archive_count_bytes(retirement->archive, bytes);
 		else
 			archive_account(retirement->archive, retirement->process->name, id,
-					sequence, bytes);
+					sequence, bytes, retire_rule(retirement, id));
 	}
 	if (archive_parse_head_name(name, &id) && !retirement->collector)
 		retirement->archive->recorded_rows += rows_published(retirement->live_fd, name);

@@ -46,8 +46,9 @@ struct native_sampler_inside {
 	enum kymo_keep keep;
 	pthread_t thread;
 	bool started, stop;
+	bool wants_pause, paused; /* the second is the thread's */
 	int wake_fd; /* readable when the thread has to end */
-	pthread_mutex_t lock; /* of stop, added and published */
+	pthread_mutex_t lock; /* of stop, wants_pause, added and published */
 	uint64_t opened_ns, fast_until_ns; /* 0: still fast */
 	uint64_t fast_samples;
 	uint64_t written_ns;
@@ -295,10 +296,19 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Mappings that were made in a pause are read where an address is in none. */
+static void pause_or_resume(struct native_sampler_inside *inside, bool paused)
+{
+	if (paused == inside->paused)
+		return;
+	inside->paused = paused;
+	perf_events_pause(&inside->events, paused);
+}
+
 /* Publishes the statistics, and returns whether to go on. */
 static bool look_outside(struct native_sampler_inside *inside)
 {
-	bool stop;
+	bool stop, paused;
 
 	inside->stats.samples = inside->rows.stats.rows;
 	inside->stats.complete = inside->rows.stats.complete;
@@ -309,12 +319,14 @@ static bool look_outside(struct native_sampler_inside *inside)
 	pthread_mutex_lock(&inside->lock);
 	inside->published = inside->stats;
 	stop = inside->stop;
+	paused = inside->wants_pause;
 	for (size_t i = 0; i < inside->added_count; i++) {
 		perf_events_add_process(&inside->events, inside->added[i], NULL);
 		native_waits_add_process(&inside->waits, inside->added[i]);
 	}
 	inside->added_count = 0;
 	pthread_mutex_unlock(&inside->lock);
+	pause_or_resume(inside, paused);
 	return !stop;
 }
 
@@ -331,7 +343,8 @@ static void slow_down(struct native_sampler_inside *inside)
 
 static void native_sampler_wait(struct native_sampler_inside *inside)
 {
-	int pause_ms = native_waits_pause_ms(&inside->waits, clock_monotonic_ns());
+	int pause_ms = inside->paused ? LOOK_MS
+				      : native_waits_pause_ms(&inside->waits, clock_monotonic_ns());
 
 	perf_events_wait(&inside->events, inside->wake_fd, pause_ms < LOOK_MS ? pause_ms : LOOK_MS);
 }
@@ -348,7 +361,8 @@ static void *native_sampler_run(void *context)
 		native_sampler_wait(inside);
 		read_rings(inside);
 		/* As of the rings, so that rows are in order of time. */
-		native_waits_look(&inside->waits, &with, inside->now.monotonic_ns);
+		if (!inside->paused)
+			native_waits_look(&inside->waits, &with, inside->now.monotonic_ns);
 		slow_down(inside);
 		now_ns = clock_monotonic_ns();
 		/* Not while it is fast: a ring would be full before the names are found. */
@@ -474,6 +488,15 @@ int native_sampler_start(struct native_sampler *sampler, struct recent_stacks *r
 	native_sampler_stop(sampler, NULL);
 	return error_set(err, rc, "cannot start the thread of the native sampler: %s",
 			 strerror(rc));
+}
+
+void native_sampler_pause(struct native_sampler *sampler, bool paused)
+{
+	if (!sampler->inside)
+		return;
+	pthread_mutex_lock(&sampler->inside->lock);
+	sampler->inside->wants_pause = paused;
+	pthread_mutex_unlock(&sampler->inside->lock);
 }
 
 void native_sampler_stats(struct native_sampler *sampler, struct native_sampler_stats *out)

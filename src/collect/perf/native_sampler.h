@@ -42,6 +42,8 @@ void native_sampler_add_process(struct native_sampler *sampler, pid_t pid);
    be NULL. The caller has to block all signals. */
 int native_sampler_start(struct native_sampler *sampler, struct recent_stacks *recent,
 			 enum kymo_keep keep, struct kymo_error *err);
+/* Takes no samples until it is called again; the thread does so at its next look. */
+void native_sampler_pause(struct native_sampler *sampler, bool paused);
 /* As of its last pause. */
 void native_sampler_stats(struct native_sampler *sampler, struct native_sampler_stats *out);
 /* Writes what is left, and ends the thread. Does nothing if it is not open. */

@@ -390,6 +390,12 @@ void perf_events_slow_down(struct perf_events *events)
 	events->fast_count = events->fast_room = 0;
 }
 
+void perf_events_pause(struct perf_events *events, bool paused)
+{
+	for (size_t i = 0; i < events->slow_count; i++)
+		ioctl(events->slow[i], paused ? PERF_EVENT_IOC_DISABLE : PERF_EVENT_IOC_ENABLE, 0);
+}
+
 void perf_events_close(struct perf_events *events)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -63,6 +63,8 @@ int perf_events_add_process(struct perf_events *events, pid_t pid, struct kymo_e
 bool perf_events_is_fast(const struct perf_events *events, pid_t pid);
 /* Closes the fast events; processes that are added later get none. */
 void perf_events_slow_down(struct perf_events *events);
+/* Stops all events, or starts them again; children that began meanwhile are included. */
+void perf_events_pause(struct perf_events *events, bool paused);
 /* Waits until a ring is filled by half or wake_fd is readable, at most that long. */
 void perf_events_wait(struct perf_events *events, int wake_fd, int timeout_ms);
 /* The records up to this moment: call begin, then next for each ring until it returns false, then

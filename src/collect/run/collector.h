@@ -10,6 +10,7 @@
 #include "collect/move/run_dirs.h"
 #include "collect/host/host.h"
 #include "collect/run/autopsy.h"
+#include "collect/run/governor_run.h"
 #include "collect/run/launch.h"
 #include "collect/perf/native_sampler.h"
 #include "collect/sample/sampler.h"
@@ -29,6 +30,7 @@ struct collector {
 	struct recent_stacks *recent; /* of the samplers; NULL: not shared */
 	struct sampler sampler;
 	struct native_sampler native;
+	struct governor_run governor;
 	bool no_native; /* not wanted */
 	struct kymo_error native_error; /* why there are no native stacks */
 	uint64_t sampled; /* stacks, after the sampler has ended */
