@@ -4,6 +4,7 @@
 
 #include "views/timeline/sampled_zones.h"
 #include "base/schema.h"
+#include "collect/traceparent.h"
 #include "views/top/top_data.h"
 #include "views/verdicts/facts.h"
 
