@@ -504,7 +504,7 @@ def test_a_directory_of_other_things_is_never_replaced(made, tmp_path):
 
 
 @needs_mount
-@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("svg", "otlp_metrics")])  # narrow boxes are left out; no counters
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("svg", "otlp_metrics")])  # no counters here
 def test_a_full_disk_is_a_clear_error_and_the_old_file_stays(made, tmp_path, form):
     """Half a million zones to a tmpfs of 64 kB; names are random, so that nothing compresses to less."""
     path, small = tmp_path / "many.kymo", tmp_path / "small"
