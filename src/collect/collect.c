@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/files/paths.h"
 #include "base/settings.h"
+#include "collect/traceparent.h"
 #include "collect/wait/wait_host.h"
 #include "collect/run/collector.h"
 #include "collect/host/gpu.h"
@@ -114,6 +115,16 @@ static void start_sampler(struct collector *collector)
 		sampler_watch(&collector->sampler, collector->family.members[i].pid);
 }
 
+/* A trace's id finds its moment in the recording by it. */
+static void mark_trace(void)
+{
+	const char *text = getenv("TRACEPARENT");
+	struct traceparent parent;
+
+	if (text && traceparent_read(text, &parent))
+		kymo_mark(TRACEPARENT_MARK, text);
+}
+
 void collector_record(struct collector *collector)
 {
 	struct kymo_error err = { 0 };
@@ -127,6 +138,7 @@ void collector_record(struct collector *collector)
 		    err.text[0] ? err.text : "out of memory");
 		return;
 	}
+	mark_trace();
 	gpu_start(); /* after a failure host.gpu is empty */
 	if (collector->native.inside)
 		collector->recent = recent_stacks_create();

@@ -1,5 +1,6 @@
 /* The rank of a process, from the environment that its launcher set. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "record/record.h"
 
@@ -32,6 +33,19 @@ static int number_from(const char *name)
 	return *text ? -1 : number;
 }
 
+/* A scheduler that starts the job again counts apart from the launcher inside it, and not at first:
+   each restart of either kind is an attempt. -1: not known. */
+static int attempt_from(const char *launchers_own)
+{
+	bool slurm = launchers_own && !strcmp(launchers_own, "SLURM_RESTART_COUNT");
+	int restarts = slurm ? -1 : number_from(launchers_own);
+	int requeues = number_from("SLURM_RESTART_COUNT");
+
+	if (restarts < 0)
+		return requeues;
+	return requeues < 0 ? restarts : restarts + requeues;
+}
+
 void kymo__process_take_rank(struct kymo_control *control)
 {
 	control->rank = control->ranks = -1;
@@ -45,7 +59,7 @@ void kymo__process_take_rank(struct kymo_control *control)
 		control->rank = rank;
 		control->ranks = number_from(launchers[i].ranks);
 		control->local_rank_plus_1 = (uint32_t)(number_from(launchers[i].local_rank) + 1);
-		control->attempt_plus_1 = (uint32_t)(number_from(launchers[i].attempt) + 1);
+		control->attempt_plus_1 = (uint32_t)(attempt_from(launchers[i].attempt) + 1);
 		control->rank_source = launchers[i].source;
 		return;
 	}

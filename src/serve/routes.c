@@ -7,6 +7,7 @@
 static const struct route routes[] = {
 	{ "/", "GET", WORKERS_FAST, answer_page, NULL },
 	{ "/assets/", "GET", WORKERS_FAST, answer_asset, NULL },
+	{ "/metrics", "GET", WORKERS_FAST, answer_metrics, NULL },
 	{ "/api/targets", "GET", WORKERS_FAST, answer_targets, NULL },
 	{ "/api/run", "GET", WORKERS_SLOW, answer_run, NULL },
 	{ "/api/range", "GET", WORKERS_SLOW, answer_range, NULL },

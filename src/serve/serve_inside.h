@@ -114,6 +114,7 @@ void answer_config(struct request *request);
 void answer_report(struct request *request);
 void answer_compare(struct request *request);
 void answer_export(struct request *request);
+void answer_metrics(struct request *request); /* metrics/metrics.c */
 
 void targets_document(struct serve *serve, struct buf *out); /* of /api/targets */
 /* Makes the document of /api/run ahead of a request. */

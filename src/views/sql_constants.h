@@ -5,6 +5,7 @@
 #include "views/timeline/sampled_zones.h"
 #include "base/schema.h"
 #include "views/report/report_sections.h"
+#include "collect/traceparent.h"
 #include "views/top/top_data.h"
 #include "views/verdicts/facts.h"
 

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from conftest import KYMO, ROOT, Kymo
 from made import Made
@@ -21,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests/crash"))
 from mounts import CAN_MOUNT, UNSHARE  # noqa: E402
 
 needs_mount = pytest.mark.skipif(not CAN_MOUNT, reason="mounting a small tmpfs needs root (unshare -m, mount)")
-FORMATS = ["perfetto", "chrome", "speedscope", "pprof", "folded", "svg", "parquet", "arrow", "csv"]
+FORMATS = ["perfetto", "chrome", "speedscope", "pprof", "folded", "svg", "otlp", "otlp_metrics", "parquet", "arrow", "csv"]
 
 
 @pytest.fixture(scope="module")
@@ -337,6 +339,64 @@ def test_without_a_table_all_that_have_rows_go_into_a_directory(shared, tmp_path
     assert [p.name for p in tmp_path.iterdir()] == ["tables"]
 
 
+# --- OpenTelemetry ------------------------------------------------------------------------------------------------
+
+
+def spans(data):
+    """By OpenTelemetry's own classes."""
+    request = ExportTraceServiceRequest.FromString(data)
+    return [span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans]
+
+
+def attributes(message):
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in message.attributes}
+
+
+def test_opentelemetry_has_zones_as_spans_with_their_parents(made):
+    data = export(made, "otlp")
+    resource = attributes(ExportTraceServiceRequest.FromString(data).resource_spans[0].resource)
+    assert resource["service.name"] == "cli_fixture" and resource["process.pid"] == made.pid
+    root, *others = spans(data)
+    assert root.name == "cli_fixture" and not root.parent_span_id and len({span.span_id for span in [root, *others]}) == len(others) + 1
+    assert {span.trace_id for span in others} == {root.trace_id} and len(root.trace_id) == 16 and len(root.span_id) == 8
+    by_id = {span.span_id: span for span in [root, *others]}
+    zones = [span for span in others if "kymo.source" in attributes(span)]
+    epoch = root.start_time_unix_nano
+    assert sorted((span.name, span.start_time_unix_nano - epoch, span.end_time_unix_nano - epoch, by_id[span.parent_span_id].name)
+                  for span in zones) == [
+        ("a", 0, 100, "cli_fixture"), ("b", 10, 40, "a"), ("b", 40, 60, "a"), ("c", 100, 100, "cli_fixture")]
+    assert [attributes(span).get("kymo.step") for span in zones if span.name == "b"] == [None, 7]
+
+
+def test_opentelemetry_has_counters_as_gauges(made):
+    request = ExportMetricsServiceRequest.FromString(export(made, "otlp_metrics"))
+    points = [(metric.name, point.as_double) for resource in request.resource_metrics for scope in resource.scope_metrics
+              for metric in scope.metrics for point in metric.gauge.data_points]
+    assert points == [("queue", 1.5), ("queue", 2.5)]
+
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize("given, taken", [
+    (f"00-{TRACE}-{PARENT}-01", True),
+    (f"00-{TRACE.upper()}-{PARENT}-01", False),
+    (f"00-{'0' * 32}-{PARENT}-01", False),
+    (f"00-{TRACE}-{PARENT}-01-more", False),
+    ("../../etc/passwd", False),
+])
+def test_a_run_that_was_started_in_a_trace_is_found_by_it(kymo, given, taken):
+    kymo.path = kymo.home / "traced"
+    done = kymo("run", "-q", "-o", kymo.path, "--", KYMO.parent / "tests/progs/probe_loop", env={"TRACEPARENT": given})
+    assert done.status == 0, done.err
+    root, *others = spans(export(kymo, "otlp"))
+    assert ((root.trace_id.hex(), root.parent_span_id.hex()) == (TRACE, PARENT)) is taken
+    assert {span.trace_id for span in others} <= {root.trace_id}
+    sql = f"SELECT count(*) AS n FROM trace.marks WHERE name = 'traceparent' AND text LIKE '%{TRACE}%'"
+    found = kymo("query", kymo.path, sql, "-f", "csv")
+    assert found.out.split() == ["n", str(int(taken))]
+
+
 # --- every recording, every name ----------------------------------------------------------------------------------
 
 SHAPES = {  # all but times, which a snapshot may give to another nanosecond
@@ -345,6 +405,7 @@ SHAPES = {  # all but times, which a snapshot may give to another nanosecond
     "speedscope": lambda data: [(e["type"], e["frame"]) for e in json.loads(data)["profiles"][0]["events"]],
     "pprof": lambda data: [(list(s.location_id), s.value[0]) for s in pprof(data).sample],
     "folded": lambda data: [line.rsplit(b" ", 1)[0] for line in data.splitlines()],
+    "otlp": lambda data: [span.name for span in spans(data)],
     "svg": lambda data: [box.text for box in ElementTree.fromstring(data).iter(SVG + "title")],
 }
 
@@ -443,7 +504,7 @@ def test_a_directory_of_other_things_is_never_replaced(made, tmp_path):
 
 
 @needs_mount
-@pytest.mark.parametrize("form", [form for form in FORMATS if form != "svg"])  # boxes too narrow to be seen are left out
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in ("svg", "otlp_metrics")])  # no counters here
 def test_a_full_disk_is_a_clear_error_and_the_old_file_stays(made, tmp_path, form):
     """Half a million zones to a tmpfs of 64 kB; names are random, so that nothing compresses to less."""
     path, small = tmp_path / "many.kymo", tmp_path / "small"

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from conftest import PROGS, free_port, make_job
+from conftest import PROGS, ROOT, free_port, make_job
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed: make setup")
@@ -29,6 +29,27 @@ def test_attempts_of_an_elastic_job_are_separate(place):
     (row,) = compared["rows"]
     assert (row["kind"], row["name"]) == ("attempt", "attempt 1") and row["b"] > 2 * row["a"], compared
     assert place.kymo("backtrace", "--why", recording).stdout.startswith("No rank waited in a collective at the end.\n")
+
+
+SLURM = {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+TORCH = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "TORCHELASTIC_RESTART_COUNT": "0"}
+
+
+@pytest.mark.parametrize("launcher", [{}, TORCH, {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}])
+def test_a_job_that_a_scheduler_starts_again_continues_its_series(place, launcher):
+    """Slurm keeps the id of a job that is requeued, and sets SLURM_RESTART_COUNT from the second time on."""
+    steps = "import time, kymo\nfor i in range(20):\n    kymo.step()\n    time.sleep(0.002 * {slow})\nkymo.step_end()"
+    for count, slow in (("", 1), ("1", 10)):
+        again = {"SLURM_RESTART_COUNT": count} if count else {}
+        done = place.kymo("run", "-q", "-o", "rec/", "--", sys.executable, "-c", steps.format(slow=slow),
+                          env={**SLURM, **launcher, **again, "PYTHONPATH": str(ROOT / "build/python")})
+        assert done.returncode == 0, done.stderr
+    (job,) = [path for path in (place.path / "rec").iterdir() if "4711" in path.name]
+    rows = place.ask(job, "SELECT coalesce(attempt, 0)::INT AS attempt, rank FROM dist.ranks ORDER BY 1")
+    assert rows == [{"attempt": 0, "rank": 0}, {"attempt": 1, "rank": 0}]
+    compared = json.loads(place.kymo("compare", "--by", "attempt", job, "-f", "json").stdout)
+    (row,) = compared["rows"]
+    assert row["name"] == "attempt 1" and row["b"] > 2 * row["a"], compared
 
 
 def test_ranks_of_one_job_are_compared_with_the_median_rank(place):

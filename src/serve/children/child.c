@@ -28,7 +28,7 @@ static child_answer *const child_answers[QUESTION_KINDS] = {
 	[QUESTION_RANGE] = child_range, [QUESTION_SCHEMA] = child_schema,
 	[QUESTION_FLAME] = child_flame, [QUESTION_SOURCE] = child_source,
 	[QUESTION_ZONES] = child_zones, [QUESTION_QUEUES] = child_queues,
-	[QUESTION_JOINS] = child_joins,
+	[QUESTION_JOINS] = child_joins, [QUESTION_METRICS] = child_metrics,
 };
 
 int child_write(const struct buf *text, FILE *out, struct kymo_error *err)

@@ -36,6 +36,8 @@ int child_queues(struct tables *tables, const struct question *question, const c
 		 struct kymo_error *err);
 int child_joins(struct tables *tables, const struct question *question, const char *sql, FILE *out,
 		struct kymo_error *err);
+int child_metrics(struct tables *tables, const struct question *question, const char *sql,
+		  FILE *out, struct kymo_error *err);
 
 /* Writes a text that was built in memory. */
 int child_write(const struct buf *text, FILE *out, struct kymo_error *err);

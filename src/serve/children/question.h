@@ -25,6 +25,7 @@ enum question_kind {
 	QUESTION_ZONES, /* zone_record.h: all of a packed file */
 	QUESTION_QUEUES, /* likewise: the operations of devices */
 	QUESTION_JOINS, /* what joins zones of different tracks */
+	QUESTION_METRICS, /* figures of /metrics: lines of family, labels and value with tabs */
 	QUESTION_KINDS
 };
 

@@ -56,7 +56,8 @@ struct export_format {
 /* clang-format off */
 #define EXPORT_FORMATS(X, BETWEEN) \
 	X(perfetto) BETWEEN X(chrome) BETWEEN X(speedscope) BETWEEN X(pprof) BETWEEN X(folded) BETWEEN \
-	X(svg) BETWEEN X(parquet) BETWEEN X(arrow) BETWEEN X(csv)
+	X(svg) BETWEEN X(otlp) BETWEEN X(otlp_metrics) BETWEEN X(parquet) BETWEEN X(arrow) BETWEEN \
+	X(csv)
 #define EXPORT_DECLARE(word) extern const struct export_format export_##word
 #define EXPORT_WORD(word) #word
 EXPORT_FORMATS(EXPORT_DECLARE, ;);

@@ -28,16 +28,22 @@ void protobuf_number(struct buf *out, uint32_t field, uint64_t value)
 	protobuf_varint(out, value);
 }
 
+void protobuf_fixed64(struct buf *out, uint32_t field, uint64_t value)
+{
+	char bytes[8];
+
+	for (size_t i = 0; i < 8; i++)
+		bytes[i] = (char)(value >> (8 * i));
+	key(out, field, EIGHT_BYTES);
+	buf_add(out, bytes, sizeof(bytes));
+}
+
 void protobuf_double(struct buf *out, uint32_t field, double value)
 {
 	uint64_t bits;
-	char bytes[8];
 
 	memcpy(&bits, &value, sizeof(bits));
-	for (size_t i = 0; i < 8; i++)
-		bytes[i] = (char)(bits >> (8 * i));
-	key(out, field, EIGHT_BYTES);
-	buf_add(out, bytes, sizeof(bytes));
+	protobuf_fixed64(out, field, bits);
 }
 
 void protobuf_bytes(struct buf *out, uint32_t field, const void *bytes, size_t count)

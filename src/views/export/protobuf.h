@@ -10,6 +10,7 @@
 void protobuf_varint(struct buf *out, uint64_t value);
 /* int64, uint64, enum and bool fields. */
 void protobuf_number(struct buf *out, uint32_t field, uint64_t value);
+void protobuf_fixed64(struct buf *out, uint32_t field, uint64_t value);
 void protobuf_double(struct buf *out, uint32_t field, double value);
 void protobuf_bytes(struct buf *out, uint32_t field, const void *bytes, size_t count);
 /* A string field must be UTF-8: invalid bytes become U+FFFD, and a NUL, which ends a string in C,
