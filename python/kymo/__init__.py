@@ -11,6 +11,7 @@ to record never raises and never changes the program. Only wrong arguments raise
     region, phase, step, mark, record      zones, steps, marks and values
     Profiler                               selects the calls that `python -m kymo -p` records
     table                                  tables of your own
+    recording, start                       a part of this program into a file: with kymo.recording() as r
     enable, disable, enabled, directory    the recording of this process
     enable_torch_profiling                 every PyTorch module, forward and backward
     snapshot, query                        save the recording, query it
@@ -47,6 +48,7 @@ from kymo._kymo import (
 )
 from kymo._profiler import Profiler
 from kymo._query import Result, query
+from kymo._inside.recording import Recording, recording, start
 from kymo._table import now, table, text
 from kymo._torch_switch import disable_torch_profiling, enable_torch_profiling
 
@@ -54,6 +56,7 @@ __all__ = [
     "Error",
     "Function",
     "Profiler",
+    "Recording",
     "Region",
     "Result",
     "Table",
@@ -70,12 +73,21 @@ __all__ = [
     "phase",
     "query",
     "record",
+    "recording",
     "region",
     "signpost",
     "snapshot",
+    "start",
     "step",
     "step_end",
     "table",
     "text",
     "thread_name",
 ]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """`%load_ext kymo` in a notebook: %kymo and %%kymo record a line or a cell."""
+    from kymo._inside.jupyter import load
+
+    load(shell)

@@ -158,7 +158,7 @@ def _run(command: list[str]) -> bytes:
     import subprocess
 
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=_plain_environment(), check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=plain_environment(), check=False)
     except OSError as error:
         raise Error(f"kymo.query: cannot start {command[0]}: {error.strerror}") from None
     if done.returncode:
@@ -166,7 +166,7 @@ def _run(command: list[str]) -> bytes:
     return done.stdout
 
 
-def _plain_environment() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """The child must not be recorded."""
     return {**os.environ, "KYMO": "off"}
 

@@ -56,6 +56,7 @@ static const struct cmds_option file_options[] = {
 static const struct cmds_option snapshot_options[] = {
 	{ 'o', "output", "FILE", "same as FILE" },
 	{ 0, "last", "SECONDS", "only rows of the last SECONDS" },
+	{ 0, "since", "SECONDS", "only rows since SECONDS of CLOCK_MONOTONIC" },
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 0 },
 };

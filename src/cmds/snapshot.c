@@ -26,8 +26,20 @@ static int check_kind(const char *path, struct kymo_error *err)
 struct snapshot_request {
 	const char *file;
 	double last_s; /* 0: all rows */
+	double since_s; /* of CLOCK_MONOTONIC; 0: not given */
 	bool force;
 };
+
+static int snapshot_write_rows(const char *path, const struct snapshot_request *request,
+			       struct kymo_error *err)
+{
+	if (request->since_s > 0)
+		return recent_write_since(path, (uint64_t)(request->since_s * 1e9), request->file,
+					  err);
+	if (request->last_s > 0)
+		return recent_write(path, (uint64_t)(request->last_s * 1e9), request->file, err);
+	return kymo__snapshot_write(path, NULL, request->file, err);
+}
 
 static int write_snapshot(const char *target, const struct snapshot_request *request,
 			  struct kymo_error *err)
@@ -40,9 +52,7 @@ static int write_snapshot(const char *target, const struct snapshot_request *req
 	if (!rc)
 		rc = check_kind(path, err);
 	if (!rc)
-		rc = request->last_s > 0
-			     ? recent_write(path, (uint64_t)(request->last_s * 1e9), file, err)
-			     : kymo__snapshot_write(path, NULL, file, err);
+		rc = snapshot_write_rows(path, request, err);
 	if (rc)
 		return rc;
 	cmds_say_latest(target, path);
@@ -63,7 +73,9 @@ static int snapshot_take_option(void *context, struct cmds_args *args,
 	else if (!strcmp(option->name, "force"))
 		request->force = true;
 	else
-		cmds_number(args, option, 1e9, &request->last_s, &status);
+		cmds_number(args, option, 1e9,
+			    strcmp(option->name, "since") ? &request->last_s : &request->since_s,
+			    &status);
 	return status;
 }
 
@@ -83,6 +95,8 @@ int cmd_snapshot(int argc, char **argv)
 	if (!request.file || args.word_count > 1)
 		return cmds_wrong("snapshot", "expected a file, or a target and a file; usage: "
 					      "kymo snapshot [OPTIONS] [TARGET] FILE");
+	if (request.since_s > 0 && request.last_s > 0)
+		return cmds_wrong("snapshot", "use --last or --since, not both");
 	if (atomic_file_check(request.file, request.force, &err) ||
 	    write_snapshot(args.word_count ? args.words[0] : NULL, &request, &err))
 		return cmds_fail("snapshot", &err);

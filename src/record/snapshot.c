@@ -53,7 +53,7 @@ static void write_head(struct snapshot_file *writer, struct work *work)
 	kymo__snapshot_file_begin(writer, copy->process, name);
 	work->head = copy->head;
 	work->head.cap_rows = 0;
-	work->head.has_totals = totals->image && !work->choice;
+	work->head.has_totals = totals->image != NULL;
 	kymo__snapshot_file_add(writer, &work->head, sizeof(work->head));
 	kymo__snapshot_file_add_zeros(writer, KYMO_LIVE_OFFSET - sizeof(work->head));
 	work->live = copy->live;
@@ -134,8 +134,20 @@ static void snapshot_write_run(struct snapshot_file *writer, struct work *work,
 	kymo__snapshot_file_end(writer);
 }
 
+/* Writes contiguous rows and adds them to the totals, whose next row is the first of them. */
+static void add_chosen(struct snapshot_file *writer, struct work *work, const unsigned char *rows,
+		       uint64_t count)
+{
+	struct totals_image *totals = &work->stream.totals;
+
+	kymo__snapshot_file_add(writer, rows, count * work->stream.head.row_bytes);
+	if (totals->image)
+		totals_image_fold(totals, (const struct kymo_zone_row *)(const void *)rows,
+				  totals->from, count);
+}
+
 /* Passes contiguous rows to the choice; writer NULL: only shows them. Returns the number chosen. */
-static uint64_t choose_among(struct snapshot_file *writer, const struct work *work,
+static uint64_t choose_among(struct snapshot_file *writer, struct work *work,
 			     const unsigned char *rows, uint64_t count)
 {
 	const struct kymo__choice *choice = work->choice;
@@ -148,11 +160,11 @@ static uint64_t choose_among(struct snapshot_file *writer, const struct work *wo
 			continue;
 		}
 		if (writer)
-			kymo__snapshot_file_add(writer, rows + first * bytes, (i - first) * bytes);
+			add_chosen(writer, work, rows + first * bytes, i - first);
 		first = i + 1;
 	}
 	if (writer)
-		kymo__snapshot_file_add(writer, rows + first * bytes, (count - first) * bytes);
+		add_chosen(writer, work, rows + first * bytes, count - first);
 	return chosen;
 }
 
@@ -199,6 +211,18 @@ static uint64_t rows_missed(struct work *work)
 	return choice->misses(choice->context, work->bytes) ? oldest : 0;
 }
 
+/* Totals of the chosen rows alone, in place of those of the whole stream. None where rows of the
+   choice are missing: totals are exact. */
+static void begin_totals(struct work *work, uint64_t missed)
+{
+	struct totals_image *totals = &work->stream.totals;
+	bool wanted = totals->image && !missed;
+
+	totals_image_free(totals);
+	if (wanted && totals_image_begin(totals))
+		totals_image_free(totals);
+}
+
 /* Rows are renumbered: first the missing ones, then the chosen ones, whose number is known at the
    end. */
 static void write_chosen(struct snapshot_file *writer, struct work *work)
@@ -211,6 +235,7 @@ static void write_chosen(struct snapshot_file *writer, struct work *work)
 	for (size_t i = 0; i < copy->run_count; i++)
 		choose_rows(NULL, work, &copy->runs[i]);
 	missed = rows_missed(work);
+	begin_totals(work, missed);
 	begin_segment(writer, copy, 0, missed, copy->live.head);
 	for (size_t i = 0; i < copy->run_count; i++)
 		chosen += choose_rows(writer, work, &copy->runs[i]);
@@ -220,6 +245,7 @@ static void write_chosen(struct snapshot_file *writer, struct work *work)
 	if (!work->choice->keeps_open)
 		memset(&copy->open, 0, sizeof(copy->open));
 	write_head(writer, work);
+	write_totals(writer, copy);
 }
 
 static void write_whole(struct snapshot_file *writer, struct work *work)
@@ -352,6 +378,8 @@ static void snapshot_write_run_file(struct snapshot_file *writer, struct work *w
 	readat_close(&file);
 	memset(work->run.peer, 0, sizeof(work->run.peer));
 	work->run.boot_id[sizeof(work->run.boot_id) - 1] = '\0';
+	if (work->choice && work->choice->epoch)
+		work->run.epoch = *work->choice->epoch;
 	kymo__snapshot_file_begin(writer, NULL, "run");
 	kymo__snapshot_file_add(writer, &work->run, bytes);
 	kymo__snapshot_file_end(writer);

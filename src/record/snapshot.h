@@ -22,6 +22,8 @@ struct kymo__choice {
 	bool (*misses)(void *context, const void *oldest_row);
 	void *context;
 	bool keeps_open; /* the zones that are open now belong to the selection */
+	/* Set: the moment from which the times of the file count. NULL: as in the recording. */
+	const struct kymo_clock_pair *epoch;
 };
 
 /*
@@ -32,10 +34,11 @@ struct kymo__choice {
  */
 int kymo__snapshot_write(const char *run_dir, const char *const *processes, const char *path,
 			 struct kymo_error *err);
-/* The same, of the selected rows of all processes. Without totals, which cover all rows. */
+/* The same, of the selected rows of all processes. Totals cover these rows; there are none in
+   streams that lack rows of the selection. */
 int kymo__snapshot_write_chosen(const char *run_dir, const struct kymo__choice *choice,
 				const char *path, struct kymo_error *err);
-/* Writes the selected rows of this process. Without totals, which cover all rows. */
+/* Writes the selected rows of this process, as above. */
 int kymo__snapshot_choose(const struct kymo__choice *choice, const char *path,
 			  struct kymo_error *err);
 

@@ -74,44 +74,83 @@ static bool recent_misses(void *context, const void *oldest_row)
 	       recent_word(oldest_row, recent->start) >= recent->since_ticks;
 }
 
-/* The counter's value last_ns ago, by the rate between the recording's begin and now. */
-static int recent_since(const char *directory, uint64_t last_ns, uint64_t *out,
-			struct kymo_error *err)
+/* The begin of the recording, and now by its clocks. */
+static int recent_clocks(const char *directory, struct kymo_clock_pair *out_epoch,
+			 struct kymo_clock_pair *out_now, struct kymo_error *err)
 {
 	struct kymo_run_file run = { 0 };
-	struct kymo_clock_pair now = { 0 };
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = fd < 0 ? -errno : run_files_run_of(fd, &run);
-	uint64_t ticks, ns;
 
 	if (fd >= 0)
 		close(fd);
 	if (rc)
 		return error_set(err, -rc, "cannot read %s/run: %s", directory, strerror(-rc));
 	clock_init();
-	clock_take_pair(&now);
+	clock_take_pair(out_now);
 	if (run.clock_kind == KYMO_CLOCK_MONOTONIC)
-		now.ticks = now.monotonic_ns;
-	if (now.ticks < run.epoch.ticks || now.monotonic_ns <= run.epoch.monotonic_ns)
+		out_now->ticks = out_now->monotonic_ns;
+	if (out_now->ticks < run.epoch.ticks || out_now->monotonic_ns <= run.epoch.monotonic_ns)
 		return error_set(err, EINVAL,
 				 "%s was not recorded since the last boot of this machine",
 				 directory);
-	ticks = now.ticks - run.epoch.ticks;
-	ns = now.monotonic_ns - run.epoch.monotonic_ns;
-	*out = last_ns >= ns ? 0 : now.ticks - (uint64_t)((unsigned __int128)ticks * last_ns / ns);
+	*out_epoch = run.epoch;
 	return 0;
 }
 
-int recent_write(const char *directory, uint64_t last_ns, const char *file, struct kymo_error *err)
+/* The moment ago_ns before now, by the rate between the recording's begin and now; at the earliest
+   its begin. */
+static struct kymo_clock_pair moment_ago(const struct kymo_clock_pair *epoch,
+					 const struct kymo_clock_pair *now, uint64_t ago_ns)
 {
-	struct recent recent = { 0 };
+	struct kymo_clock_pair moment = *epoch;
+	uint64_t ticks = now->ticks - epoch->ticks, ns = now->monotonic_ns - epoch->monotonic_ns;
+
+	if (ago_ns >= ns)
+		return moment;
+	moment.ticks = now->ticks - (uint64_t)((unsigned __int128)ticks * ago_ns / ns);
+	moment.monotonic_ns = now->monotonic_ns - ago_ns;
+	moment.realtime_ns = now->realtime_ns - ago_ns;
+	return moment;
+}
+
+static int recent_write_from(const char *directory, const struct kymo_clock_pair *since,
+			     const struct kymo_clock_pair *epoch, const char *file,
+			     struct kymo_error *err)
+{
+	struct recent recent = { .since_ticks = since->ticks };
 	const struct kymo__choice choice = { .stream = recent_stream,
 					     .row = recent_row,
 					     .segment = recent_segment,
 					     .misses = recent_misses,
 					     .context = &recent,
-					     .keeps_open = true };
-	int rc = recent_since(directory, last_ns, &recent.since_ticks, err);
+					     .keeps_open = true,
+					     .epoch = epoch };
 
-	return rc ? rc : kymo__snapshot_write_chosen(directory, &choice, file, err);
+	return kymo__snapshot_write_chosen(directory, &choice, file, err);
+}
+
+int recent_write(const char *directory, uint64_t last_ns, const char *file, struct kymo_error *err)
+{
+	struct kymo_clock_pair epoch, now, since;
+	int rc = recent_clocks(directory, &epoch, &now, err);
+
+	if (rc)
+		return rc;
+	since = moment_ago(&epoch, &now, last_ns);
+	return recent_write_from(directory, &since, NULL, file, err);
+}
+
+int recent_write_since(const char *directory, uint64_t since_ns, const char *file,
+		       struct kymo_error *err)
+{
+	struct kymo_clock_pair epoch, now, since;
+	int rc = recent_clocks(directory, &epoch, &now, err);
+
+	if (rc)
+		return rc;
+	if (since_ns > now.monotonic_ns)
+		return error_set(err, EINVAL, "the moment to write from is in the future");
+	since = moment_ago(&epoch, &now, now.monotonic_ns - since_ns);
+	return recent_write_from(directory, &since, &since, file, err);
 }

@@ -13,5 +13,8 @@
  * recorded since the last boot. Segments that ended before are not read.
  */
 int recent_write(const char *directory, uint64_t last_ns, const char *file, struct kymo_error *err);
+/* The rows since a moment of CLOCK_MONOTONIC, from which the times in the file count. */
+int recent_write_since(const char *directory, uint64_t since_ns, const char *file,
+		       struct kymo_error *err);
 
 #endif

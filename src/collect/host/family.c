@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "base/grow.h"
@@ -114,6 +115,12 @@ static bool family_is_ours(const char *name)
 	return !strcmp(name, KYMO_TRIAL_NAME);
 }
 
+/* The collector is a child of a program that records itself (kymo.start() in Python). */
+static bool is_own_process(pid_t pid)
+{
+	return pid == getpid();
+}
+
 /* Not of a thread, which has files in /proc, too. */
 static bool is_process(pid_t pid)
 {
@@ -135,7 +142,7 @@ static size_t adopt(struct family *family, struct pid_list *list)
 
 		if (!list->pids[i] || proc_stat(list->pids[i], &stat) ||
 		    !has_pid(family, stat.ppid) || family_is_ours(stat.name) ||
-		    !is_process(stat.pid))
+		    is_own_process(stat.pid) || !is_process(stat.pid))
 			continue;
 		if (family_add(family, stat.pid, stat.starttime, stat.name))
 			adopted++;

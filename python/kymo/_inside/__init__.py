@@ -1,0 +1,1 @@
+"""Recordings that a program makes of itself, and where they are shown."""

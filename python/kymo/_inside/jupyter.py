@@ -1,0 +1,170 @@
+"""%load_ext kymo: %kymo and %%kymo record a line or a cell, and show what took the time."""
+from __future__ import annotations
+
+import argparse
+import html
+import os
+import re
+import shlex
+from typing import Any
+
+from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
+from IPython.core.magic import Magics, line_cell_magic, magics_class  # type: ignore[import-not-found,unused-ignore]
+
+from kymo._kymo import Error
+from kymo._inside.recording import Recording, recording
+
+PAGE_HEIGHT = 560  # pixels
+_CELL_FILE = re.compile(r" \(\d+\.py:\d+\)")  # in a sentence: the place follows it
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong words are an error of the cell, not the end of the kernel."""
+
+    def error(self, message: str) -> Any:
+        raise UsageError(f"%kymo: {message}; see %kymo?")
+
+    def exit(self, status: int = 0, message: str | None = None) -> Any:
+        raise UsageError(message or self.format_help())
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="%%kymo", add_help=False, description="Records a line or a cell.")
+    parser.add_argument("--python", action="store_true", help="record every call of a Python function")
+    parser.add_argument("--memory", action="store_true", help="record which lines allocate")
+    parser.add_argument("--no-native", action="store_true", help="do not sample native stacks")
+    parser.add_argument("--no-page", action="store_true", help="show the findings without the page")
+    parser.add_argument("--name", help="variable that gets the Recording; `before` is the last one")
+    parser.add_argument("--compare", metavar="NAME", help="compare with the Recording of this variable")
+    parser.add_argument("-o", "--output", metavar="FILE", help="file of the recording")
+    return parser
+
+
+class Shown:
+    """A recording as a notebook shows it: findings and the page; as text: the report."""
+
+    def __init__(self, record: Recording, page: str | None, difference: str | None) -> None:
+        self.recording, self._page, self._difference = record, page, difference
+
+    def __repr__(self) -> str:
+        parts = [self._difference] if self._difference else []
+        return "\n".join([*parts, self.recording.report()])
+
+    def _repr_html_(self) -> str:
+        return _html(self.recording, self._page, self._difference)
+
+
+def _escaped(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _is_cell(file: str) -> bool:
+    """Cells are compiled as files of ipykernel that have no text for a reader."""
+    return "/ipykernel_" in file or file.startswith("<ipython-input")
+
+
+def _place(finding: dict[str, Any]) -> str:
+    where = finding.get("where") or {}
+    if not where.get("function"):
+        return ""
+    file = where.get("file") or ""
+    place = f", line {where['line']} of its cell" if _is_cell(file) else f" {os.path.basename(file)}:{where['line']}" if file else ""
+    return f"<code>{_escaped(where['function'])}</code>{_escaped(place)}."
+
+
+def _finding(finding: dict[str, Any]) -> str:
+    advice = f" <i>Try: {_escaped(finding['try'])}.</i>" if finding.get("try") else ""
+    sentence = _CELL_FILE.sub("", str(finding.get("sentence", "")))
+    return f"<li><b>{_escaped(sentence)}</b> {_place(finding)}{advice}</li>"
+
+
+def _html(record: Recording, page: str | None, difference: str | None) -> str:
+    found = "".join(_finding(one) for one in record.findings()[:3]) or "<li>No finding: nothing stands out.</li>"
+    parts = [f"<p>kymo: {record.seconds or 0:.3g} s recorded in <code>{_escaped(record.path)}</code></p><ul>{found}</ul>"]
+    if difference:
+        parts.append(f"<pre>{_escaped(difference)}</pre>")
+    if page:
+        # Without scripts of the notebook's origin: names in a recording may be hostile.
+        parts.append(f'<iframe sandbox="allow-scripts" style="width:100%;height:{PAGE_HEIGHT}px;border:1px solid #8884" '
+                     f'srcdoc="{html.escape(page)}"></iframe>')
+    return "".join(parts)
+
+
+def _page_of(record: Recording) -> str:
+    path = record.html()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    finally:
+        os.unlink(path)
+
+
+@magics_class
+class KymoMagics(Magics):  # type: ignore[misc,unused-ignore]
+    """The magics %kymo and %%kymo."""
+
+    @line_cell_magic  # type: ignore[untyped-decorator,unused-ignore]
+    def kymo(self, line: str, cell: str | None = None) -> None:
+        """Records a line (%kymo train()) or a cell (%%kymo) and shows findings, steps and the page.
+
+        %%kymo [--python] [--memory] [--no-native] [--no-page] [--name NAME] [--compare NAME] [-o FILE]
+
+        --python      record every call of a Python function
+        --memory      record which lines allocate
+        --no-native   do not sample native stacks
+        --no-page     show the findings without the page
+        --name NAME   variable that gets the Recording
+        --compare NAME  compare with the Recording of this variable; `before` is that of the last cell
+        -o FILE       file of the recording
+
+        The Recording is also in the variable `before`, for --compare in the next cell. In %kymo the options end at the
+        first word that is none, so that the rest is the statement.
+        """
+        words, code = _split(line, cell)
+        given = _parser().parse_args(words)
+        space = self.shell.user_ns
+        other = space.get(given.compare) if given.compare else None
+        if given.compare and not isinstance(other, Recording):
+            raise UsageError(f"%kymo: {given.compare} is no Recording; record one first: %%kymo --name {given.compare}")
+        try:
+            record = recording(given.output, python=given.python, memory=given.memory, native=not given.no_native)
+        except Error as error:
+            raise UsageError(f"%kymo: {error}") from None
+        try:
+            result = self.shell.run_cell(code, store_history=False)
+        finally:
+            record.stop()
+        space["before"] = record
+        if given.name:
+            space[given.name] = record
+        self._show(record, other, not given.no_page)
+        result.raise_error()
+
+    def _show(self, record: Recording, other: Recording | None, with_page: bool) -> None:
+        from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+        display(Shown(record, _page_of(record) if with_page else None, other.compare(record) if other else None))
+
+
+_TAKES_VALUE = {"--name", "--compare", "-o", "--output"}
+
+
+def _split(line: str, cell: str | None) -> tuple[list[str], str]:
+    """Options, and the code to run."""
+    if cell is not None:
+        return shlex.split(line), cell
+    rest, words = line.lstrip(), []
+    while rest.startswith("-"):
+        word, _, rest = rest.partition(" ")
+        words.append(word)
+        rest = rest.lstrip()
+        if word in _TAKES_VALUE:
+            value, _, rest = rest.partition(" ")
+            words.append(value)
+            rest = rest.lstrip()
+    return words, rest
+
+
+def load(shell: Any) -> None:
+    """Registers the magics."""
+    shell.register_magics(KymoMagics)
