@@ -10,6 +10,7 @@
 #include "lake/lake_file.h"
 #include "lake/lake_tidy.h"
 #include "lake_sql.h"
+#include "store/clocks/clock_calls.h"
 #include "store/host_clocks.h"
 #include "tables/catalog/catalog.h"
 #include "tables/sql_fill.h"

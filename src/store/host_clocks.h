@@ -9,8 +9,9 @@
 #ifndef KYMO_STORE_HOST_CLOCKS_H
 #define KYMO_STORE_HOST_CLOCKS_H
 
-#include "store/clocks/clock_calls.h"
 #include "store/store.h"
+
+struct clock_calls; /* store/clocks/clock_calls.h */
 
 #define HOST_CLOCKS_IMPORTED "imported" /* boot_id of an imported recording */
 

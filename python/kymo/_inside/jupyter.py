@@ -122,7 +122,8 @@ class KymoMagics(Magics):  # type: ignore[misc,unused-ignore]
         """
         words, code = _split(line, cell)
         given = _parser().parse_args(words)
-        space = self.shell.user_ns
+        shell: Any = self.shell
+        space = shell.user_ns
         other = space.get(given.compare) if given.compare else None
         if given.compare and not isinstance(other, Recording):
             raise UsageError(f"%kymo: {given.compare} is no Recording; record one first: %%kymo --name {given.compare}")
@@ -131,7 +132,7 @@ class KymoMagics(Magics):  # type: ignore[misc,unused-ignore]
         except Error as error:
             raise UsageError(f"%kymo: {error}") from None
         try:
-            result = self.shell.run_cell(code, store_history=False)
+            result = shell.run_cell(code, store_history=False)
         finally:
             record.stop()
         space["before"] = record
@@ -143,7 +144,9 @@ class KymoMagics(Magics):  # type: ignore[misc,unused-ignore]
     def _show(self, record: Recording, other: Recording | None, with_page: bool) -> None:
         from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-        display(Shown(record, _page_of(record) if with_page else None, other.compare(record) if other else None))
+        display(  # type: ignore[no-untyped-call,unused-ignore]
+            Shown(record, _page_of(record) if with_page else None, other.compare(record) if other else None)
+        )
 
 
 _TAKES_VALUE = {"--name", "--compare", "-o", "--output"}

@@ -533,6 +533,7 @@ static void resident_memory(struct report *report)
 	double grown = memory->last_bytes - memory->early_bytes;
 
 	if (memory->peak_bytes <= 0) {
+		/* not foreign: one of three literals */
 		fprintf(report->out, "\nMemory: %s\n", why_no_memory(&report->facts));
 		return;
 	}

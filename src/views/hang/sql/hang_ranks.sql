@@ -29,7 +29,7 @@ calls AS MATERIALIZED (
     FROM {include last_attempt} c
     WHERE c.arrival_ns IS NOT NULL AND c.rank IS NOT NULL
 ),
--- Sends and receives whose end nobody waited for have none: a later one with the same rank has.
+-- Sends and receives that no call waited for have no end: a later one with the same rank has.
 p2p_left AS (
     SELECT rank, group_name, op, peer, max(arrival_ns) AS ns
     FROM calls
