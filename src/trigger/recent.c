@@ -132,7 +132,7 @@ static int recent_write_from(const char *directory, const struct kymo_clock_pair
 
 int recent_write(const char *directory, uint64_t last_ns, const char *file, struct kymo_error *err)
 {
-	struct kymo_clock_pair epoch, now, since;
+	struct kymo_clock_pair epoch = { 0 }, now = { 0 }, since;
 	int rc = recent_clocks(directory, &epoch, &now, err);
 
 	if (rc)
@@ -144,7 +144,7 @@ int recent_write(const char *directory, uint64_t last_ns, const char *file, stru
 int recent_write_since(const char *directory, uint64_t since_ns, const char *file,
 		       struct kymo_error *err)
 {
-	struct kymo_clock_pair epoch, now, since;
+	struct kymo_clock_pair epoch = { 0 }, now = { 0 }, since;
 	int rc = recent_clocks(directory, &epoch, &now, err);
 
 	if (rc)
