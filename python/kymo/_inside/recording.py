@@ -150,13 +150,13 @@ class _Collector(_Switch):
     def turn_on(self) -> bool:
         import subprocess
 
-        _let_be_read()
         words = ["attach", "-q", *(() if self.native else ("--no-native",)), str(os.getpid())]
         try:
             self.child = subprocess.Popen([find_program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                           stderr=subprocess.PIPE, env=plain_environment(), start_new_session=True)
         except OSError as error:
             raise Error(f"kymo.start: cannot start {find_program()}: {error.strerror}") from None
+        _let_read(self.child.pid)
         self._wait_until_ready(self.child)
         return True
 
@@ -183,18 +183,19 @@ class _Collector(_Switch):
         except subprocess.TimeoutExpired:
             child.kill()
             child.communicate()
+        _let_read(0)
 
 
-def _let_be_read() -> None:
-    """Where only ancestors may read a process (Yama), names the collector, a child, as one that may."""
+def _let_read(pid: int) -> None:
+    """Where only ancestors may read a process (Yama), permits it to this one alone; 0: to no other."""
     try:
         with open("/proc/sys/kernel/yama/ptrace_scope") as file:
             if file.read().strip() != "1":
                 return
         import ctypes
 
-        PR_SET_PTRACER, ANY = 0x59616D61, ctypes.c_ulong(-1)
-        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ANY, 0, 0, 0)
+        PR_SET_PTRACER = 0x59616D61
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
     except (OSError, ImportError):
         pass
 
