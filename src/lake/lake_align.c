@@ -237,16 +237,18 @@ int lake_align(const char *path, struct lake_aligned *out, struct kymo_error *er
 	/* Only internal SQL runs here, and it writes a file. */
 	const struct tables_options options = { .unsafe = true,
 						.memory_limit_bytes = tables_own_memory() };
-	struct lake_align align = { .out = out };
+	struct lake_align align = { .out = out, .place.lake = -1 };
 	int rc = lake_list(path, &align.listing, err);
 
 	memset(out, 0, sizeof(*out));
 	if (!rc)
+		rc = lake_place_open(&align.place, &align.listing.job, err);
+	if (!rc)
 		rc = tables_open(path, &options, &align.place.tables, err);
-	align.place.job = &align.listing.job;
 	if (!rc)
 		rc = align_job(&align, err);
 	tables_close(align.place.tables);
+	lake_place_close(&align.place);
 	free(align.calls.list);
 	free(align.recording.runs);
 	free(align.recording.processes);

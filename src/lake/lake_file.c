@@ -215,10 +215,11 @@ int lake_file_write(struct lake_place *place, const struct lake_file_content *co
 	return rc;
 }
 
-void lake_file_clean(const struct lake_job *job, const char *writer)
+void lake_file_clean(const struct lake_place *place, const char *writer)
 {
 	const size_t length = strlen(writer);
-	DIR *dir = opendir(job->lake);
+	int fd = openat(place->lake, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
@@ -230,4 +231,6 @@ void lake_file_clean(const struct lake_job *job, const char *writer)
 	}
 	if (dir)
 		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 }

@@ -36,7 +36,7 @@ int lake_file_write(struct lake_place *place, const struct lake_file_content *co
 int lake_file_directory(const struct lake_place *place, const char *schema, const char *table,
 			bool make, struct kymo_error *err);
 /* Removes what a killed flush of that writer has left; the caller holds its lock. */
-void lake_file_clean(const struct lake_job *job, const char *writer);
+void lake_file_clean(const struct lake_place *place, const char *writer);
 /* LAKE/SCHEMA.TABLE/run=JOB/NAME */
 void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
 		    const char *name, struct buf *out);

@@ -554,7 +554,7 @@ static int flush_recording(const char *path, const struct lake_options *options,
 	if (!rc)
 		rc = lock_writer(&flush, err);
 	if (!rc) {
-		lake_file_clean(&flush.job, flush.writer);
+		lake_file_clean(&flush.place, flush.writer);
 		move_to_job(&flush);
 	}
 	if (rc)

@@ -137,6 +137,12 @@ static void offer_options(const struct cmds_option *options, const struct asked 
 	offer(asked, "--help", "show this help");
 }
 
+/* Stands for a value of the user: RULES, N. */
+static bool is_placeholder(const char *word)
+{
+	return !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")];
+}
+
 /* The alternatives of a value such as "text|json". */
 static void offer_values(const char *values, const struct asked *asked)
 {
@@ -146,7 +152,8 @@ static void offer_values(const char *values, const struct asked *asked)
 		return;
 	snprintf(copy, sizeof(copy), "%s", values);
 	while ((word = strsep(&rest, "|")))
-		offer(asked, word, "");
+		if (!is_placeholder(word))
+			offer(asked, word, "");
 }
 
 /* A name that begins with - would be an option; the path means the same recording. */

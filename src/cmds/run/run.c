@@ -113,7 +113,7 @@ const struct cmds_option cmds_run_options[] = {
 	[OPTION_TORCH_OPS] = { 0, "torch-ops", "[=all|N]",
 			       "record operators of torch in one step of N (64)" },
 	[OPTION_XLA] = { 0, "xla", "[=all|N]",
-			 "record operations of JAX's XLA in one step of N (64)" },
+			 "record operations of XLA in one step of N (64)" },
 	[OPTION_PEAK_FLOPS] = { 0, "peak-flops", "N|measure",
 				"FLOP/s that the device can reach, such as 312e12" },
 	[OPTION_WATCH] = { 0, "watch", "NAME@FUNC", "record a variable at each optimizer step" },
