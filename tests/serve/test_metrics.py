@@ -78,7 +78,12 @@ def test_a_running_program_has_steps_regions_memory_and_findings(looping):
             assert answer.status == 200 and answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
             return samples(answer.body.decode())
 
-        found = until(lambda: (f := scraped()) and value(f, "kymo_counter_value", counter="loss") and f)
+        def complete(f):
+            """Queries answer in turn, and the collector measures itself every second."""
+            wanted = ("kymo_counter_value", "kymo_overhead_ratio", "kymo_finding_gain_ratio", "kymo_steps_total", "kymo_region_zones_total")
+            return all(value(f, name) is not None for name in wanted) and value(f, "kymo_overhead_ratio", source="collector")
+
+        found = until(lambda: (f := scraped()) and complete(f) and f)
         assert value(found, "kymo_runs") == 1 and value(found, "kymo_run_state", run="first", state="running") == 1
         assert value(found, "kymo_counter_value", counter="loss", run="first") == 0.25
         assert value(found, "kymo_memory_bytes", run="first") > 1 << 20
