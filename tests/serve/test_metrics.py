@@ -80,8 +80,8 @@ def test_a_running_program_has_steps_regions_memory_and_findings(looping):
 
         def complete(f):
             """Queries answer in turn, and the collector measures itself every second."""
-            wanted = ("kymo_counter_value", "kymo_overhead_ratio", "kymo_finding_gain_ratio", "kymo_steps_total", "kymo_region_zones_total")
-            return all(value(f, name) is not None for name in wanted) and value(f, "kymo_overhead_ratio", source="collector")
+            wanted = ("counter_value", "overhead_ratio", "finding_gain_ratio", "steps_total", "region_zones_total")
+            return all(value(f, "kymo_" + name) is not None for name in wanted) and value(f, "kymo_overhead_ratio", source="collector")
 
         found = until(lambda: (f := scraped()) and complete(f) and f)
         assert value(found, "kymo_runs") == 1 and value(found, "kymo_run_state", run="first", state="running") == 1
