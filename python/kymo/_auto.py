@@ -24,12 +24,13 @@ mode = ""  # "", "on" (every call) or "partial" (only inside a Profiler)
 lines = False
 c_calls = False
 
+_is_limited = False  # by --max-overhead; read before calls are recorded
 _started = False
 
 
 def start() -> None:
     """Applies the environment; a second call does nothing. A failure here never stops the program."""
-    global _started
+    global _started, _is_limited
     if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
         return
     _started = True
@@ -39,6 +40,7 @@ def start() -> None:
         atexit.register(_note_failure)
         _keep_room("keep_room")
         _arm_loops()
+    _is_limited = os.environ.get("KYMO_PYTHON_LIMIT", "0") != "0"
     is_whole = _read_words(os.environ.get("KYMO_PYTHON", "")) == "on" and not _has_window()
     torch = [_asks_for(name) for name in ("KYMO_TORCH", "PROBING_TORCH_PROFILING")]
     if _asks_for("KYMO_GC"):
@@ -134,7 +136,7 @@ def _begin() -> None:
     if trace.mechanism(lines, c_calls) in ("profile", "trace"):
         import threading  # noqa: F401, these hooks are set in each thread, and new threads come from threading
     trace.start(lines=lines, c_calls=c_calls)
-    if os.environ.get("KYMO_PYTHON_LIMIT", "0") != "0" and trace.limit():
+    if _is_limited and trace.limit():
         import atexit
 
         atexit.register(trace.limit_end)
