@@ -29,7 +29,7 @@ LITTLE, MUCH = 7, 11  # lines that allocate
 
 def run_job(folder, env, slow):
     def rank(number):
-        more = {"RANK": str(number), "WORLD_SIZE": "2", "SLOW": slow, "KYMO_JOB": f"job-{slow}", "KYMO_SAMPLE_RATE": "0.005",
+        more = {"RANK": str(number), "WORLD_SIZE": "2", "SLOW": slow, "KYMO_JOB": f"job-{slow}", "KYMO_SAMPLE_RATE": "0.01",
                 "PYTHONPATH": os.fspath(KYMO.parent / "python")}
         return subprocess.Popen([KYMO, "run", "-q", "--memory", "-o", f"{folder}/jobs/", "--", sys.executable, folder / "rank.py"],
                                 env={**env, **more}, cwd=folder, stderr=subprocess.PIPE, text=True)
