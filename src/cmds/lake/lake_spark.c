@@ -127,7 +127,13 @@ static size_t spark_view_of(const struct catalog_view *view)
 	return i;
 }
 
-/* Sentences about files that are left out. */
+static bool lake_spark_is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
+/* Sentences about files that are left out. Their names are foreign: no control character of them
+   reaches a terminal. */
 static void spark_left_out(struct buf *out, const struct lake_listing *listing)
 {
 	const char *line = buf_get(&listing->problems), *end;
@@ -135,7 +141,8 @@ static void spark_left_out(struct buf *out, const struct lake_listing *listing)
 
 	for (; (end = strchr(line, '\n')); line = end + 1) {
 		buf_reset(&text);
-		buf_print(&text, "%.*s", (int)(end - line), line);
+		for (const char *c = line; c < end; c++)
+			buf_char(&text, lake_spark_is_control(*c) ? '?' : *c);
 		buf_text(out, " UNION ALL SELECT ");
 		spark_quote(out, buf_get(&text), '\'');
 	}
@@ -268,7 +275,7 @@ static int spark_local(void *context)
 		rc = spark_others(&out, &listing, path, &err);
 	}
 	if (!rc)
-		fputs(buf_get(&out), stdout); /* not foreign: names are plain, paths are quoted */
+		fputs(buf_get(&out), stdout); /* not foreign: names are plain, texts quoted */
 	buf_fini(&out);
 	lake_listing_fini(&listing);
 	return rc ? cmds_fail("lake", &err) : cmds_finish("lake");
