@@ -243,3 +243,42 @@ def test_the_page_and_a_comparison(told):
     """)
     assert page == "<!doctype html>"
     assert "slower" in text
+
+
+def test_collections_are_in_each_recording(told, home):
+    del home["KYMO_GC"]
+    assert told("""
+        import gc
+        found = []
+        for number in range(2):
+            kept = []
+            with kymo.recording() as r:
+                for _ in range(200):
+                    kept.append([[] for _ in range(2000)])
+                    gc.collect()
+            found.append(any(name.startswith("gc ") for name in names(r)))
+        say(found)
+    """) == [True, True]
+
+
+def test_a_program_goes_on_where_nothing_can_be_recorded(told, home):
+    home["KYMO"] = "off"
+    assert told("""
+        with kymo.recording("r.kymosnap") as r:
+            done = True
+        try:
+            r.report()
+        except kymo.Error as error:
+            say([done, "KYMO=off" in str(error), sorted(os.listdir("."))])
+    """) == [True, True, ["live", "program.py"]]
+
+
+def test_a_program_goes_on_where_the_file_cannot_be_written(told):
+    assert told("""
+        with kymo.recording("missing/folder/r.kymosnap") as r:
+            done = True
+        try:
+            r.report()
+        except kymo.Error as error:
+            say([done, "cannot write the snapshot" in str(error)])
+    """) == [True, True]

@@ -66,14 +66,16 @@ class _Zones(_Switch):
     def turn_on(self) -> bool:
         if enabled():
             return False
-        kept = os.environ.get("KYMO_KEEP")
-        if kept is None:
-            os.environ["KYMO_KEEP"] = "all"  # read once, by the first enable()
+        # As kymo run sets them; the first enable() reads them.
+        ours = {name: value for name, value in (("KYMO_KEEP", "all"), ("KYMO_GC", "on")) if name not in os.environ}
+        os.environ.update(ours)
         try:
             enable()
         finally:
-            if kept is None:
-                os.environ.pop("KYMO_KEEP", None)
+            for name in ours:
+                os.environ.pop(name, None)
+        if not enabled():
+            raise Error("recording is off in this process: KYMO=off, or no directory for it; kymo doctor shows more")
         return True
 
     def turn_off(self) -> None:
@@ -81,11 +83,14 @@ class _Zones(_Switch):
 
 
 class _Collections(_Switch):
+    loaded = False  # the extension, by an earlier recording
+
     def turn_on(self) -> bool:
         from kymo import _auto
 
-        if "kymo._gc" in sys.modules:
+        if "kymo._gc" in sys.modules and not self.loaded:  # by kymo run
             return False
+        self.loaded = True
         try:
             _auto.extension("_gc").arm()
         except ImportError:  # not built for this Python
@@ -164,10 +169,13 @@ class _Collector(_Switch):
         """The collector has a directory of its own in the recording once it records."""
         run, mine = os.path.dirname(directory() or "."), f"p{child.pid}-"
         end = time.monotonic() + READY_SECONDS
-        while time.monotonic() < end and child.poll() is None:
-            if any(name.startswith(mine) for name in os.listdir(run)):
-                return
-            time.sleep(0.001)
+        try:
+            while time.monotonic() < end and child.poll() is None:
+                if any(name.startswith(mine) for name in os.listdir(run)):
+                    return
+                time.sleep(0.001)
+        except OSError:  # the directory has been removed
+            pass
 
     def turn_off(self) -> None:
         import signal
@@ -233,20 +241,26 @@ class Recording:
         self.seconds: float | None = None  # how long it lasted; None: it still lasts
         self._switches = switches
         self._pid = os.getpid()
-        self._begin = 0.0
+        self._why_not = ""
         with _lock:
-            taken: list[_Switch] = []
             try:
-                for switch in switches:
-                    switch.take()
-                    taken.append(switch)
-            except BaseException:
-                if switch not in taken:
-                    switch.users -= 1
-                for one in reversed(taken):
-                    one.give()
-                raise
+                self._take_all()
+            except (Error, OSError) as error:  # as everywhere, a failure to record never raises
+                self._why_not, self._switches, self.seconds = str(error), [], 0.0
+                print(f"kymo: nothing is recorded: {error}", file=sys.stderr)
         self._begin = time.monotonic()
+
+    def _take_all(self) -> None:
+        taken: list[_Switch] = []
+        try:
+            for switch in self._switches:
+                switch.take()
+                taken.append(switch)
+        except BaseException:
+            self._switches[len(taken)].users -= 1
+            for one in reversed(taken):
+                one.give()
+            raise
 
     def stop(self) -> Recording:
         """Ends the recording and writes its file. A second call, or one in a forked child, does nothing."""
@@ -275,16 +289,17 @@ class Recording:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
         try:
             self.stop()
-        except Error as failure:
-            if kind is None:
-                raise
-            print(f"kymo: {failure}", file=sys.stderr)  # the error of the program is the one to raise
+        except Error as failure:  # the program goes on; _file() has the reason
+            self._why_not = str(failure)
+            print(f"kymo: {failure}", file=sys.stderr)
 
     def __repr__(self) -> str:
         state = "still recording" if self.seconds is None else f"{self.seconds:.3g} s"
         return f"<kymo.Recording {self.path}: {state}>"
 
     def _file(self) -> str:
+        if self._why_not:
+            raise Error(self._why_not)
         if self.seconds is None:
             raise Error("the recording has no file yet: call stop() first")
         return self.path
