@@ -130,3 +130,14 @@ bool own_code_is_linked(const char *function, size_t bytes)
 	       (bytes == 5 && !memcmp(function, "_init", 5)) ||
 	       (bytes > 2 && !memcmp(function, "__", 2));
 }
+
+bool own_code_is_recorder(const char *function, size_t bytes)
+{
+	static const char *const prefixes[] = { "kymo__", "kymo_zone_", "kymo_ticks" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (bytes >= strlen(prefixes[i]) &&
+		    !memcmp(function, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}

@@ -33,5 +33,7 @@ bool own_code_is_native(const char *module, size_t module_bytes, const char *fil
    calls into libraries, and, in static programs, the C library, to which names with two underscores
    are reserved. */
 bool own_code_is_linked(const char *function, size_t bytes);
+/* The inline functions of <kymo/kymo.h> and <kymo/hot.h>, which are compiled into own code. */
+bool own_code_is_recorder(const char *function, size_t bytes);
 
 #endif

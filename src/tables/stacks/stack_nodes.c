@@ -105,6 +105,8 @@ static bool stack_nodes_is_own(const struct stack_nodes_label *label,
 
 	if (label->module && !label->line && own_code_is_linked(name->text, name->text_bytes))
 		return false;
+	if (label->module && own_code_is_recorder(name->text, name->text_bytes))
+		return false;
 	if (!callers->native || (!label->module && name->source == KYMO_SOURCE_PYTHON))
 		return own_code_is(name->file, name->file_bytes, recording->run.cwd);
 	return own_code_is_native(module->text, label->module ? module->text_bytes : 0, name->file,

@@ -93,6 +93,7 @@ static bool is_own_frame(const struct sampled *sampled, const struct frame *fram
 	if (!frame->module)
 		return own_code_is(name->file, name->file_bytes, recording->run.cwd);
 	return (frame->line || !own_code_is_linked(name->text, name->text_bytes)) &&
+	       !own_code_is_recorder(name->text, name->text_bytes) &&
 	       own_code_is_native(module->text, module->text_bytes, name->file,
 				  frame->line ? name->file_bytes : 0, recording->run.cwd);
 }

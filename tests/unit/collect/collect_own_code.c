@@ -93,6 +93,23 @@ static void a_worker_begins_in_multiprocessing(void **state)
 	assert_false(is_worker("", ""));
 }
 
+static bool is_recorder(const char *function)
+{
+	return own_code_is_recorder(function, strlen(function));
+}
+
+static void inline_functions_of_kymo_are_not_own_code(void **state)
+{
+	(void)state;
+	assert_true(is_recorder("kymo__zone_close"));
+	assert_true(is_recorder("kymo_zone_begin"));
+	assert_true(is_recorder("kymo_ticks"));
+	assert_false(is_recorder("kymo"));
+	assert_false(is_recorder("kymograph_draw"));
+	assert_false(is_recorder("forward"));
+	assert_false(is_recorder(""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +118,7 @@ int main(void)
 		cmocka_unit_test(a_project_inside_a_library_folder_is_its_own),
 		cmocka_unit_test(more_folders_can_be_named),
 		cmocka_unit_test(a_worker_begins_in_multiprocessing),
+		cmocka_unit_test(inline_functions_of_kymo_are_not_own_code),
 		cmocka_unit_test(code_without_a_file_is_own_only_if_there_is_no_other),
 	};
 
