@@ -6,7 +6,7 @@
 -- evidence: {count} samples
 -- advice: make it cheaper, or call it less often
 -- tab: flame?of=samples
--- query: SELECT place, count(*) FROM python.samples WHERE state = 'R' GROUP BY 1 ORDER BY 2 DESC
+-- query: FROM trace.places ORDER BY running_ns DESC
 --
 -- The innermost function of the program's own code in stacks sampled on a CPU (state R), or the
 -- innermost function if there is no such code, with its most frequent line. A function with 30 % of
