@@ -83,6 +83,13 @@ def test_a_verdict_is_a_row_of_the_rules(tree):
     assert '"SELECT sum(data_ns), {run_ns} "\n\t\t"FROM trace.steps" }' in made
 
 
+def test_a_verdict_names_the_part_that_tells_whether_it_reads_zones(tree):
+    part = "-- Whether there are any.\nSELECT {FLAG} * {run_ns}\n"
+    made = tree(rules__data=VERDICT.replace("-- tab:", "-- zones_if: has_data\n-- tab:"), sql__parts__has_data=part)
+    assert '\t  .zones_if =\n\t\t"SELECT 1024 * {run_ns}",\n' in made
+    assert '"has_data"' not in made
+
+
 def test_a_query_is_a_constant_with_the_values_of_c(tree):
     made = tree(sql__some="-- why\nSELECT {FLAG}, {BIG}, '{GC} x', [{WORDS}], {'k': {run_ns}}\n")
     assert made.endswith("""const char sql_some[] =\n\t"SELECT 1024, 281474976710648, 'gc x', ['a', gc], {'k': {run_ns}}";\n""")
@@ -116,7 +123,9 @@ def test_parts_are_included_with_their_arguments(tree):
      "src/tables/rules/data.sql:2: weight is a number, not much"),
     ({"rules__data": VERDICT.replace("tab:", "tap:")},
      "src/tables/rules/data.sql:7: a key is one of threshold, weight, weight_with_steps, least_s, sentence, evidence, advice, "
-     "tab, query, needs, a colon and a value"),
+     "tab, query, needs, zones_if, a colon and a value"),
+    ({"rules__data": VERDICT.replace("-- tab:", "-- zones_if: none\n-- tab:")},
+     "src/tables/rules/data.sql:7: no part is named none; a part is a file NAME.sql in a folder named parts"),
     ({"sql__some": "SELECT {include none}\n"},
      "src/tables/sql/some.sql:1: no part is named none; a part is a file NAME.sql in a folder named parts"),
     ({"sql__some": "SELECT {include a}\n", "sql__parts__a": "{include b}\n", "sql__parts__b": "1 + {include a}\n"},

@@ -22,6 +22,7 @@
 #define SAMPLES_FEW 10 /* of a short run: too few for a share */
 #define STANDS_OUT 0.3 /* share of the samples of a function that is worth a sentence */
 #define KEPT_OPS_LEAST 10000
+#define MANY_ZONES 1000000 /* a scan takes longer than the question whether it is needed */
 #define LOSS_LEAST 0.01 /* of a table's rows; smaller losses are not mentioned */
 
 /* ---- templates ------------------------------------------------------------------------------ */
@@ -149,20 +150,40 @@ static void add_rule_problem(struct tables *tables, const struct rules_row *rule
 		tables_add_problem(tables, sentence);
 }
 
-static bool verdict_look(struct tables *tables, const struct rules_row *rule, double run_ns,
-			 struct finding *out)
+/* A scan of 100 million zones takes a second of a core, and several verdicts make one. */
+static bool needs_zones(struct tables *tables, const struct rules_row *rule,
+			const struct facts *facts, const char *run)
+{
+	struct buf sql = { 0 };
+	bool needs;
+
+	if (!rule->zones_if || facts_rows_of(facts, "trace.zones").kept < MANY_ZONES)
+		return true;
+	sql_fill(&sql, rule->zones_if, (struct sql_value[]){ { "run_ns", .text = run }, { NULL } });
+	needs = sql.failed || tables_number(tables, buf_get(&sql), 1) != 0;
+	buf_fini(&sql);
+	return needs;
+}
+
+static bool verdict_look(struct tables *tables, const struct rules_row *rule,
+			 const struct facts *facts, struct finding *out)
 {
 	struct kymo_error err = { 0 };
 	struct buf sql = { 0 };
+	const char *zones;
 	char run[40];
 	int rc;
 
 	*out = (struct finding){ 0 };
-	if (run_ns < rule->least_s * 1e9)
+	if (facts->duration_ns < rule->least_s * 1e9)
 		return false;
 	/* A DOUBLE: products of ns and bytes exceed 64 bits within minutes. */
-	snprintf(run, sizeof(run), "%.17e", run_ns);
-	sql_fill(&sql, rule->sql, (struct sql_value[]){ { "run_ns", .text = run }, { NULL } });
+	snprintf(run, sizeof(run), "%.17e", facts->duration_ns);
+	zones = needs_zones(tables, rule, facts, run) ? "trace.zones"
+						      : "(FROM trace.zones LIMIT 0)";
+	sql_fill(&sql, rule->sql,
+		 (struct sql_value[]){
+			 { "run_ns", .text = run }, { "zones", .text = zones }, { NULL } });
 	rc = rows_each(tables, buf_get(&sql), finding_row, out, &err);
 	buf_fini(&sql);
 	if (rc < 0)
@@ -513,8 +534,7 @@ size_t verdict_all(struct tables *tables, const struct facts *facts, bool utf8, 
 		if (!can_hold(&rules[i], tables, facts))
 			continue;
 		found[count].rule = &rules[i];
-		count += tables ? verdict_look(tables, &rules[i], facts->duration_ns,
-					       &found[count].finding)
+		count += tables ? verdict_look(tables, &rules[i], facts, &found[count].finding)
 				: look_at_facts(facts, &rules[i], &found[count].finding);
 	}
 	verdict_rank(found, count, facts->steps.count > 0);

@@ -74,11 +74,24 @@ static void every_rule_is_whole_and_has_a_name_of_its_own(void **unused)
 	}
 }
 
+/* Else it reads all of them in a recording of any size. zone_place joins with a region first. */
+static void rules_read_zones_only_if_they_have_to(void **unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < rules_count; i++) {
+		if (!strstr(rules[i].sql, "zones_of"))
+			assert_null(strstr(rules[i].sql, "FROM trace.zones"));
+		assert_int_equal(strstr(rules[i].sql, "{zones}") != NULL,
+				 rules[i].zones_if != NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_page_has_a_row_for_each_rule),
 		cmocka_unit_test(every_rule_is_whole_and_has_a_name_of_its_own),
+		cmocka_unit_test(rules_read_zones_only_if_they_have_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 --     loading.
 -- evidence: {count} samples of the main thread within steps
 -- advice: make it cheaper, call it less often, or move it out of the step
+-- zones_if: has_data
 -- tab: flame?of=samples
 -- query: SELECT place, sum(weight_ns) FROM python.samples GROUP BY 1 ORDER BY 2 DESC
 --
@@ -19,7 +20,7 @@ WITH s AS (
     WHERE n > warm AND duration_ns <= 2 * usual
 ), z AS (
     SELECT host, pid, tid, start_ns, duration_ns
-    FROM trace.zones
+    FROM {zones} AS all_zones
     WHERE name = 'data'
 ), v AS (
     SELECT

@@ -4,6 +4,7 @@
 -- sentence: Zones explain little of this run: they cover {a} of {whole}.
 -- evidence: {count} zones were recorded
 -- advice: mark the outermost loops and calls too
+-- zones_if: is_uncovered
 -- tab: timeline
 -- query: FROM trace.regions ORDER BY self_ns DESC
 --
@@ -20,7 +21,7 @@ WITH s AS (
     ) AS a
     ASOF LEFT JOIN (
         SELECT pid, tid, start_ns, duration_ns
-        FROM trace.zones
+        FROM {zones} AS all_zones
         WHERE depth = 0 AND NOT coalesce(starts_with(name, '{FACTS_GC}'), false)
     ) AS z ON a.pid = z.pid AND a.tid = z.tid AND a.ts_ns >= z.start_ns
     WHERE NOT coalesce(a.ts_ns < z.start_ns + z.duration_ns, false)

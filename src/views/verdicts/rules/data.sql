@@ -4,6 +4,7 @@
 -- sentence: Data loading holds up training: it takes {share} of step time ({won} of {whole}).
 -- evidence: median wait {a} per step, mean {b} in the slowest 2 %
 -- advice: use more loader workers, or prefetch; at most {share} to gain
+-- zones_if: has_data
 -- tab: timeline
 -- query: SELECT step, data_ns, duration_ns FROM trace.steps ORDER BY data_ns DESC
 --
@@ -14,7 +15,7 @@
 -- training process or in a worker, or during the phase.
 WITH z AS (
     SELECT host, pid, tid, start_ns, duration_ns
-    FROM trace.zones
+    FROM {zones} AS all_zones
     WHERE name IN ('data', 'DataLoader.next')
         AND (SELECT sum(data_ns) > 0.1 * sum(duration_ns) FROM {include steps})
 ), a AS (

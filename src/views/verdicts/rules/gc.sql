@@ -5,6 +5,7 @@
 -- evidence: {count} collection{s}, the longest {a}
 -- advice: call gc.freeze() after start-up, raise gc.set_threshold(), create fewer objects in the
 --     loop
+-- zones_if: has_gc
 -- tab: timeline
 -- query: SELECT name, count, total_ns, max_ns FROM trace.regions WHERE name LIKE 'gc %'
 --
@@ -20,7 +21,7 @@ WITH b AS (
     HAVING count(*) >= 5
 ), z AS (
     SELECT host, pid, tid, name, start_ns, duration_ns
-    FROM trace.zones
+    FROM {zones} AS all_zones
     WHERE starts_with(name, '{FACTS_GC}')
 ), k AS (
     SELECT

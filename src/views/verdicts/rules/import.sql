@@ -5,6 +5,7 @@
 -- sentence: Importing modules takes {share} of the run ({won})[; the costliest is {name} with {a}].
 -- evidence: imports run before the first step
 -- advice: import fewer modules, and only where they are needed: python -X importtime lists them
+-- zones_if: imports_long
 -- tab: flame?of=samples
 -- query: SELECT stack, count(*) FROM python.samples GROUP BY 1 ORDER BY 2 DESC
 --
@@ -31,7 +32,7 @@ WITH z AS (
         duration_ns AS ns,
         depth,
         name = '<module>' AS module
-    FROM trace.zones
+    FROM {zones} AS all_zones
     SEMI JOIN (
         SELECT host, pid
         FROM trace.regions

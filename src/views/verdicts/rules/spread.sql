@@ -5,6 +5,7 @@
 --     step time ({won} of {whole})[, mostly in {name}].
 -- evidence: {count} steps take more than twice the median of {a}; the slowest takes {b}
 -- advice: find what the slowest steps have in common[: {name} first]; kymo report lists them
+-- zones_if: has_slow_steps
 -- tab: timeline
 -- query: SELECT step, start_ns, duration_ns FROM trace.steps ORDER BY duration_ns DESC
 --
@@ -43,7 +44,7 @@ WITH s AS (
             0
         ) AS usually,
         sum(z.duration_ns) FILTER (slow) / nullif((SELECT count(*) FROM w WHERE slow), 0) AS slowly
-    FROM (SELECT step, host, pid, name, depth, duration_ns FROM trace.zones) z
+    FROM (SELECT step, host, pid, name, depth, duration_ns FROM {zones} AS all_zones) z
     JOIN (SELECT step, host, pid, duration_ns, slow FROM w) w
         ON z.step = w.step AND z.host = w.host AND z.pid = w.pid AND z.duration_ns <= w.duration_ns
     GROUP BY 1

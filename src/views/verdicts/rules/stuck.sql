@@ -5,6 +5,7 @@
 -- evidence: it has been open for {a}; {count} open zone{s} in total
 -- advice: while it runs, kymo backtrace --why {pid} shows what it waits for; kymo backtrace shows
 --     the last stacks
+-- zones_if: waits_long
 -- tab: timeline
 -- query: FROM trace.open_zones
 --
@@ -25,7 +26,7 @@ WITH o AS (
     SELECT max(ended) AS ended
     FROM (
         SELECT max(start_ns + duration_ns) AS ended
-        FROM trace.zones
+        FROM {zones} AS all_zones
         SEMI JOIN (SELECT host, pid FROM kymo.processes, n) USING (host, pid)
         UNION ALL
         SELECT max(start_ns + duration_ns)
