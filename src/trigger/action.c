@@ -21,6 +21,7 @@
 
 #define RUN_WORDS 32
 #define SETTING_MS 2000
+#define NAMES_TRIED 10000 /* more files than all limits of triggers together allow */
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -117,13 +118,23 @@ static void saved_path(const struct actions *actions, const struct action *actio
 	snprintf(out, out_bytes, "%s/%s", actions->directory, action->saved);
 }
 
-static void action_name_file(struct action *action, uint64_t number, const char *extension)
+/* A watcher that was started again counts from 1: files of the one before stay. */
+static void action_name_file(const struct actions *actions, struct action *action, uint64_t number,
+			     const char *extension)
 {
-	struct buf name = { 0 };
+	char path[KYMO_PATH_BYTES + 192];
 
-	buf_print(&name, "%s-%llu.%s", action->trigger, (unsigned long long)number, extension);
-	snprintf(action->saved, sizeof(action->saved), "%s", buf_get(&name));
-	buf_fini(&name);
+	for (int tries = 0; tries < NAMES_TRIED; tries++, number++) {
+		struct buf name = { 0 };
+
+		buf_print(&name, "%s-%llu.%s", action->trigger, (unsigned long long)number,
+			  extension);
+		snprintf(action->saved, sizeof(action->saved), "%s", buf_get(&name));
+		buf_fini(&name);
+		saved_path(actions, action, path, sizeof(path));
+		if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
+			return;
+	}
 }
 
 static void action_write_snapshot(struct actions *actions, struct action *action,
@@ -140,7 +151,7 @@ static void action_write_snapshot(struct actions *actions, struct action *action
 static void start_snapshot(struct actions *actions, struct action *action, uint64_t number,
 			   uint64_t now_ns)
 {
-	action_name_file(action, number, "kymosnap");
+	action_name_file(actions, action, number, "kymosnap");
 	action->again_ns = now_ns + ACTION_AFTER_S * 1000000000ull;
 	action_write_snapshot(actions, action, "30", now_ns);
 }
@@ -148,17 +159,21 @@ static void start_snapshot(struct actions *actions, struct action *action, uint6
 static void start_why(struct actions *actions, struct action *action, uint64_t number,
 		      uint64_t now_ns)
 {
-	char path[KYMO_PATH_BYTES + 192], pid[16];
+	char path[KYMO_PATH_BYTES + 192], pid[16], why[160];
 	char *argv[] = { actions->kymo, "backtrace", "--why", "--tree", pid, NULL };
 	int fd;
 
-	action_name_file(action, number, "why.txt");
+	action_name_file(actions, action, number, "why.txt");
 	saved_path(actions, action, path, sizeof(path));
 	snprintf(pid, sizeof(pid), "%d", actions->pid);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0) {
+		snprintf(why, sizeof(why), "cannot write the file: %s", strerror(errno));
+		actions_row(action, why, 0);
+		return;
+	}
 	action_begin(action, argv, -1, fd, now_ns);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 }
 
 /* Words are separated by spaces; quotes of both kinds hold spaces. Nothing is expanded. */
@@ -261,7 +276,15 @@ static uint64_t saved_size(const struct actions *actions, const struct action *a
 	return stat(path, &status) ? 0 : (uint64_t)status.st_size;
 }
 
-static uint64_t action_ended(const struct actions *actions, struct action *action, int wstatus)
+/* A snapshot is written twice under one name: only what it has grown by is new. */
+static void count_saved(const struct actions *actions, struct action *action, uint64_t bytes)
+{
+	if (actions->saved && bytes > action->saved_bytes)
+		actions->saved(actions->context, action->trigger, bytes - action->saved_bytes);
+	action->saved_bytes = bytes;
+}
+
+static void action_ended(const struct actions *actions, struct action *action, int wstatus)
 {
 	uint64_t bytes = saved_size(actions, action);
 	char result[160] = "ok";
@@ -275,8 +298,8 @@ static uint64_t action_ended(const struct actions *actions, struct action *actio
 	if (action->input >= 0)
 		close(action->input);
 	action->input = -1;
+	count_saved(actions, action, bytes);
 	actions_row(action, result, bytes);
-	return bytes;
 }
 
 /* Seconds that the second part of a snapshot has to go back. */
@@ -291,9 +314,8 @@ static void write_again(struct actions *actions, struct action *action, uint64_t
 	action_write_snapshot(actions, action, seconds, now_ns);
 }
 
-uint64_t actions_look(struct actions *actions, uint64_t now_ns)
+void actions_look(struct actions *actions, uint64_t now_ns)
 {
-	uint64_t saved = 0;
 	int wstatus;
 
 	for (size_t i = 0; i < ACTION_MOST; i++) {
@@ -308,10 +330,8 @@ uint64_t actions_look(struct actions *actions, uint64_t now_ns)
 		if (now_ns >= action->deadline_ns)
 			kill(-action->child, SIGKILL);
 		if (waitpid(action->child, &wstatus, WNOHANG) == action->child)
-			saved += action_ended(actions, action, wstatus);
+			action_ended(actions, action, wstatus);
 	}
-	actions->saved_bytes += saved;
-	return saved;
 }
 
 static bool is_busy(const struct actions *actions)

@@ -34,6 +34,7 @@ struct action {
 	char trigger[TRIGGER_NAME_BYTES];
 	char action[64];
 	char saved[128]; /* below the directory */
+	uint64_t saved_bytes; /* of that file, when it was last written */
 	char row[192];
 	uint64_t row_count;
 };
@@ -44,7 +45,9 @@ struct actions {
 	char recording[KYMO_PATH_BYTES]; /* that commands read */
 	char directory[KYMO_PATH_BYTES + 16]; /* of saved files */
 	int32_t pid; /* of the recorded program */
-	uint64_t saved_bytes; /* of all files so far, as actions_look() found them */
+	/* Called when the file of a trigger has grown; NULL: not. */
+	void (*saved)(void *context, const char *trigger, uint64_t bytes);
+	void *context;
 };
 
 /* kymo.triggers, which the process of the watcher writes. */
@@ -53,8 +56,8 @@ void actions_row(const struct action *action, const char *result, uint64_t bytes
 /* Starts one action of a firing. What cannot be started is a row, too. */
 void actions_start(struct actions *actions, const struct action_firing *firing, const char *text,
 		   uint64_t now_ns);
-/* Looks after running actions. Returns the bytes that were saved since the last call. */
-uint64_t actions_look(struct actions *actions, uint64_t now_ns);
+/* Looks after running actions. */
+void actions_look(struct actions *actions, uint64_t now_ns);
 /* Writes snapshots that wait for their second part now, and waits for all, at most for wait_ns. */
 void actions_finish(struct actions *actions, uint64_t wait_ns);
 /* Runs kymo with these words, without output, at most for two seconds; its exit status, or -1.

@@ -47,6 +47,7 @@ struct raised {
 	char words[4 * TRIGGER_ACTION_BYTES]; /* KEY=OLD … ; "": none */
 	double until_step; /* or, if below 0, */
 	uint64_t until_ns;
+	uint64_t looked_ns; /* when the step was last asked for */
 };
 
 struct watcher {
@@ -135,9 +136,15 @@ static void check_detail_end(struct watcher *watcher, uint64_t now_ns)
 {
 	if (!watcher->raised.words[0])
 		return;
-	if (now_ns >= watcher->raised.until_ns ||
-	    (watcher->raised.until_step >= 0 &&
-	     condition_step(&watcher->conditions) >= watcher->raised.until_step))
+	if (now_ns >= watcher->raised.until_ns) {
+		restore_detail(watcher);
+		return;
+	}
+	/* A query: once a second, as often as a condition is asked. */
+	if (watcher->raised.until_step < 0 || now_ns - watcher->raised.looked_ns < SECOND_NS)
+		return;
+	watcher->raised.looked_ns = now_ns;
+	if (condition_step(&watcher->conditions) >= watcher->raised.until_step)
 		restore_detail(watcher);
 }
 
@@ -335,6 +342,15 @@ static void read_definitions(struct watcher *watcher)
 		take_definitions(watcher, &set);
 }
 
+static void watcher_count_saved(void *context, const char *name, uint64_t bytes)
+{
+	struct watcher *watcher = context;
+	const struct trigger *trigger = trigger_find(&watcher->set, name);
+
+	if (trigger)
+		watcher->watched[trigger - watcher->set.triggers].bytes += bytes;
+}
+
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static bool run_goes_on(const struct watcher *watcher)
@@ -395,15 +411,11 @@ static void watch_run(struct watcher *watcher, const sigset_t *waited)
 {
 	while (!watcher->ended && run_goes_on(watcher)) {
 		uint64_t now_ns = clock_monotonic_ns();
-		uint64_t saved;
 
 		read_definitions(watcher);
 		ask_due(watcher, now_ns);
 		obey_requests(watcher, now_ns);
-		saved = actions_look(&watcher->actions, clock_monotonic_ns());
-		for (size_t i = 0; saved && i < watcher->set.count; i++)
-			if (watcher->watched[i].fired)
-				watcher->watched[i].bytes += saved;
+		actions_look(&watcher->actions, clock_monotonic_ns());
 		check_detail_end(watcher, now_ns);
 		watcher_cost(watcher, now_ns);
 		watcher_sleep(watcher, next_look(watcher, clock_monotonic_ns()), waited);
@@ -446,6 +458,8 @@ static int watcher_begin(struct watcher *watcher, const struct watcher_options *
 	snprintf(watcher->actions.recording, sizeof(watcher->actions.recording), "%s",
 		 watcher->live.directory);
 	watcher->actions.pid = watcher->live.run.target_pid;
+	watcher->actions.saved = watcher_count_saved;
+	watcher->actions.context = watcher;
 	job_requests_init(&watcher->requests, watcher->live.disk, &watcher->live.run);
 	read_definitions(watcher);
 	setenv("KYMO_KEEP", "all", 1);

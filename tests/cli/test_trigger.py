@@ -208,6 +208,30 @@ def test_the_limit_in_bytes_holds_and_what_it_kept_back_is_a_row(kymo):
     assert len([row for row in found if row["action"] == "snapshot"]) < 10
 
 
+def test_bytes_count_for_the_trigger_that_saved_them(kymo):
+    file = kymo.cwd / "rules"
+    file.write_text("[saves]\nwhen = SELECT step FROM trace.steps LIMIT 1\naction = snapshot\nevery = 0.1\n"
+                    "[marks]\nwhen = SELECT step FROM trace.steps\naction = mark\n"
+                    "every = 0.1\ncooldown = 0\nlimit = 1000\nbytes = 1K\n")
+    found = fired(kymo, run(kymo, "--triggers", file, steps=("150", "40")))
+    saved = [row for row in found if row["trigger"] == "saves" and row["saved"]]
+    assert saved and saved[0]["bytes"] > 1024
+    assert [row["result"] for row in found if row["action"] == "suppressed"] == []
+
+
+def test_a_file_of_an_earlier_watcher_stays(kymo):
+    child = start(kymo)
+    try:
+        (kymo.cwd / "run/triggers").mkdir(exist_ok=True)
+        (kymo.cwd / "run/triggers/hang-1.why.txt").write_text("kept")
+        kymo("trigger", "add", "--action", "why", "latest", "hang=SELECT 1 AS one FROM trace.steps LIMIT 1")
+        wait_for(lambda: [row for row in fired(kymo, "latest") if row["saved"]])
+    finally:
+        end(child)
+    files = {path.name: path.read_text() for path in (kymo.cwd / "run/triggers").glob("hang-*")}
+    assert files["hang-1.why.txt"] == "kept" and set(files) == {"hang-1.why.txt", "hang-2.why.txt"}
+
+
 def test_the_watcher_may_be_killed_and_the_recording_is_whole(kymo):
     child = start(kymo, "--trigger", "never=SELECT step FROM trace.steps WHERE step < 0")
     try:
