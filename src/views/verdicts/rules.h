@@ -15,7 +15,8 @@
  * {share} {won} {whole} {name} {count} {a} {b} {which} are filled from the row that the query
  * returns; {a_bytes} {b_bytes} are a and b as bytes, {pid} is b as a plain number, and {s} is the
  * plural s of the word before it unless the count is 1. {run_ns} in a query is the duration of the
- * run, {zones} are the rows of trace.zones, see zones_if. Text in [brackets] is left out if the row has no name.
+ * run, {zones} are the rows of trace.zones, see zones_if. Text in [brackets] is left out if the row
+ * has no name.
  */
 struct rules_row {
 	const char *name;
@@ -25,8 +26,8 @@ struct rules_row {
 	double weight_with_steps; /* the same for a program with steps; 0: as weight */
 	double least_s; /* runs shorter than this are not judged; 0: all are */
 	const char *needs; /* a table; without rows in it the query is not run. NULL: none */
-	/* A query of one number, for recordings with many zones: if it is 0, {zones} are none, because
-	   the query would read all of them and find nothing. NULL: they are always read. */
+	/* A query of one number, for recordings with many zones: if it is 0, {zones} are none,
+	   because the query would read all of them and find nothing. NULL: they are always read. */
 	const char *zones_if;
 	/* One row: won_ns, whole_ns, name, count, a, b, and optionally which; see struct finding in
 	   verdict.c. After them, by name: place, a frame as in python.samples ("function
