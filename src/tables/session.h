@@ -41,6 +41,9 @@ struct tables {
 	duckdb_vector dictionaries[SESSION_DICTIONARY_COUNT];
 	struct stack_nodes *callers[STACK_NODES_KINDS]; /* stack_nodes.h; built on first use */
 	struct critical *critical; /* critical/critical.h; built on first use */
+	/* session_views.c: which views of the catalog exist; NULL for a packed file. */
+	pthread_mutex_t views_lock;
+	bool *views_made;
 	/* Called by the threads of scans, for example to show the progress of kymo pack. May be
 	   NULL. */
 	void (*progress)(uint64_t done, uint64_t all);

@@ -13,12 +13,12 @@
 #include "tables/critical/critical.h"
 #include "tables/stacks/stack_nodes.h"
 #include "tables/catalog/catalog.h"
+#include "tables/catalog/session_views.h"
 #include "tables/lake/attach_lake.h"
 #include "tables/packed/attach_packed.h"
 #include "tables/scan/cell.h"
 #include "tables/scan/dictionary.h"
 #include "tables/scan/meta.h"
-#include "tables/sql_fill.h"
 #include "tables/sql_policy.h"
 #include "tables/scan/scan.h"
 #include "tables/query_watchdog.h"
@@ -125,7 +125,6 @@ static void tables_add_user_tables(struct tables *tables, duckdb_connection conn
 
 static int attach_store(struct tables *tables, duckdb_connection connection, struct kymo_error *err)
 {
-	struct buf sql = { 0 };
 	int rc = scan_register(tables, connection, err);
 
 	if (!rc)
@@ -142,12 +141,12 @@ static int attach_store(struct tables *tables, duckdb_connection connection, str
 		return rc;
 	/* DuckDB does not know the rows of our functions, and would take an ASOF join of 300,000
 	   samples for a small one: a join with all spans of a process. */
-	buf_text(&sql, "SET GLOBAL asof_loop_join_threshold = 0;\n"
-		       "ATTACH ':memory:' AS rec; USE rec;\n");
-	catalog_sql(&sql);
-	rc = sql.failed ? error_set(err, ENOMEM, "no memory for the views")
-			: duck_run(connection, sql.data, "cannot create the views", err);
-	buf_fini(&sql);
+	rc = duck_run(connection,
+		      "SET GLOBAL asof_loop_join_threshold = 0;\n"
+		      "ATTACH ':memory:' AS rec; USE rec",
+		      "cannot attach the recording", err);
+	if (!rc)
+		rc = session_views_init(tables, connection, err);
 	if (!rc)
 		tables_add_user_tables(tables, connection);
 	return rc;
@@ -222,6 +221,7 @@ static int tables_begin(const char *path, struct recording *recording,
 	child_notes_recording(path);
 	pthread_mutex_init(&tables->dictionary_lock, NULL);
 	pthread_mutex_init(&tables->progress_lock, NULL);
+	pthread_mutex_init(&tables->views_lock, NULL);
 	rc = query_watchdog_init(tables, err);
 	if (!rc)
 		rc = duck_load(err);
@@ -313,6 +313,8 @@ void tables_close(struct tables *tables)
 	forget_recording(tables);
 	pthread_mutex_destroy(&tables->dictionary_lock);
 	pthread_mutex_destroy(&tables->progress_lock);
+	pthread_mutex_destroy(&tables->views_lock);
+	session_views_fini(tables);
 	free(tables);
 }
 
@@ -348,23 +350,6 @@ void tables_add_problem(struct tables *tables, const char *sentence)
 const char *tables_problems(const struct tables *tables)
 {
 	return buf_get(&tables->shapes.problems);
-}
-
-/* The table is in the session's own database, so that it is not listed among the recording's. */
-void tables_keep_view(struct tables *tables, const char *schema, const char *view)
-{
-	duckdb_connection connection = NULL;
-	struct buf sql = { 0 };
-
-	if (!tables->recording || duck.connect(tables->database, &connection) == DuckDBError)
-		return;
-	sql_fill(&sql, sql_keep_view,
-		 (struct sql_value[]){
-			 { "schema", .text = schema }, { "view", .text = view }, { NULL } });
-	if (!sql.failed)
-		duck_run(connection, sql.data, "cannot keep a view", NULL);
-	buf_fini(&sql);
-	duck.disconnect(&connection);
 }
 
 void tables_interrupt(struct tables *tables)
@@ -495,6 +480,13 @@ static int start_query(struct tables_result *result, const char *sql, struct kym
 	return rc;
 }
 
+/* Names that the SQL puts together, or that are wrong: DuckDB then suggests similar ones. */
+static bool lacks_a_view(const struct kymo_error *why, struct tables *tables)
+{
+	return (strstr(why->text, "does not exist") || strstr(why->text, "not found")) &&
+	       session_views_complete(tables);
+}
+
 /* Runs the statement again to its end, for the reason of its failure only. */
 static void run_again(struct tables_result *result, struct kymo_error *why)
 {
@@ -546,6 +538,7 @@ static int rows_failed(struct tables_result *result, const char *text, struct ky
 
 static int watched_start(struct tables_result *result, const char *sql, struct kymo_error *err)
 {
+	struct kymo_error why = { 0 };
 	int rc = query_watchdog_add(result, err), stopped;
 
 	if (!rc)
@@ -553,7 +546,14 @@ static int watched_start(struct tables_result *result, const char *sql, struct k
 	if (rc)
 		return rc;
 	result->unsettled = true;
-	rc = start_query(result, sql, err);
+	rc = start_query(result, sql, &why);
+	if (rc && lacks_a_view(&why, result->tables)) {
+		duck_run(result->connection, "ROLLBACK", "", NULL);
+		duck.destroy_prepare(&result->statement);
+		rc = start_query(result, sql, &why);
+	}
+	if (rc && err)
+		*err = why;
 	/* A stopped query failed for that reason, whatever DuckDB reports; one that had already
 	   succeeded did not fail. */
 	stopped = query_watchdog_leave(result, rc ? err : NULL);
@@ -585,6 +585,9 @@ int tables_query(struct tables *tables, const char *sql, struct tables_result **
 		if (rc)
 			return rc;
 	}
+	rc = session_views_need(tables, sql, err);
+	if (rc)
+		return rc;
 	result = calloc(1, sizeof(*result));
 	if (!result)
 		return error_set(err, ENOMEM, "no memory for the query");

@@ -30,8 +30,6 @@ struct catalog_view {
 extern const struct catalog_view catalog_views[];
 extern const size_t catalog_view_count;
 
-/* Statements that create all schemas and views in the current database, in one transaction. */
-void catalog_sql(struct buf *out);
 /* Statements that create the view of a user's table in database rec. False if it needs none, or
    if its name is taken, with a sentence in *problems. */
 bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct buf *problems);

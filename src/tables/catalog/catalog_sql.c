@@ -58,24 +58,6 @@ static bool in_own_view(const char *table)
 	return false;
 }
 
-/* ---- the catalog ------------------------------------------------------------------------- */
-
-void catalog_sql(struct buf *out)
-{
-	const struct catalog_view *view;
-	const char *schema = "";
-
-	buf_text(out, "BEGIN;\n");
-	for (size_t i = 0; i < catalog_view_count; i++) {
-		view = &catalog_views[i];
-		if (strcmp(schema, view->schema))
-			buf_print(out, "CREATE SCHEMA %s;\n", view->schema);
-		schema = view->schema;
-		buf_print(out, "CREATE VIEW %s.%s AS %s;\n", schema, view->name, view->sql);
-	}
-	buf_text(out, "COMMIT;\n");
-}
-
 /* ---- the user's tables -------------------------------------------------------------------- */
 
 static void add_user_column(struct buf *out, const char *name, bool first)

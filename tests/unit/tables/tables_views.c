@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "tables/catalog/catalog.h"
+#include "tables/session.h"
 
 static void zones_have_names_files_threads_and_ranks(void **state)
 {
@@ -181,6 +182,48 @@ static void every_view_has_the_columns_and_types_that_the_catalog_says(void **st
 	buf_fini(&expected);
 }
 
+static size_t views_made(const struct tables *session)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < catalog_view_count; i++)
+		count += session->views_made[i];
+	return count;
+}
+
+/* A session creates the views that its queries name, with those that they are made of. */
+static void every_view_answers_as_the_first_of_a_session(void **state)
+{
+	struct buf sql = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < catalog_view_count; i++) {
+		struct tables *fresh = ask_open(ask_path("small"));
+
+		buf_reset(&sql);
+		buf_print(&sql, "SELECT count(*) >= 0 FROM rec.\"%s\".%s", catalog_views[i].schema,
+			  catalog_views[i].name);
+		assert_answer(fresh, buf_get(&sql), "true");
+		tables_close(fresh);
+	}
+	buf_fini(&sql);
+}
+
+static void a_query_creates_only_the_views_that_it_names(void **state)
+{
+	struct tables *fresh = ask_open(ask_path("small"));
+
+	(void)state;
+	assert_int_equal(views_made(fresh), 0);
+	assert_answer(fresh, "SELECT 1", "1");
+	assert_int_equal(views_made(fresh), 0);
+	assert_answer(fresh, "SELECT count(*) FROM Trace.ZONES", "6");
+	assert_int_equal(views_made(fresh), 1);
+	assert_refused(fresh, "FROM trace.zone", EINVAL, "Did you mean \"zones\"");
+	assert_int_equal(views_made(fresh), catalog_view_count);
+	tables_close(fresh);
+}
+
 static void every_cause_of_dropped_rows_has_a_column(void **state)
 {
 	(void)state;
@@ -234,6 +277,8 @@ int main(void)
 		cmocka_unit_test(a_range_of_time_takes_what_reaches_into_it),
 		cmocka_unit_test(all_tables_are_in_the_information_schema),
 		cmocka_unit_test(every_view_has_the_columns_and_types_that_the_catalog_says),
+		cmocka_unit_test(every_view_answers_as_the_first_of_a_session),
+		cmocka_unit_test(a_query_creates_only_the_views_that_it_names),
 		cmocka_unit_test(every_cause_of_dropped_rows_has_a_column),
 		cmocka_unit_test(an_unknown_name_gets_duckdbs_suggestion),
 		cmocka_unit_test(two_results_of_one_session_do_not_disturb_each_other),
