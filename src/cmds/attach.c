@@ -14,6 +14,7 @@
 
 #include "base/files/paths.h"
 #include "base/settings.h"
+#include "cmds/attach/attach_all.h"
 #include "collect/collect.h"
 #include "collect/host/proc.h"
 #include "collect/say.h"
@@ -28,7 +29,8 @@ struct attach {
 	struct live_processes live; /* of a program that is already recorded */
 	struct kymo_control settings;
 	char name[64];
-	bool force, quiet, no_summary;
+	const char *match;
+	bool force, quiet, no_summary, all;
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -43,6 +45,21 @@ static int read_pid(struct attach *attach, const char *word)
 	if (attach->options.pid == getpid())
 		return cmds_wrong("attach", "cannot attach to process %s: it is this command",
 				  word);
+	return -1;
+}
+
+/* Either the words that name one program, or those that choose many. */
+static int attach_check_words(const struct attach *attach, const struct cmds_args *args)
+{
+	if (attach->match && !attach->all)
+		return cmds_wrong("attach", "--match chooses among the programs of --all");
+	if (attach->all && args->word_count)
+		return cmds_wrong("attach", "use either a PID or --all, not both");
+	if (attach->all && attach->force)
+		return cmds_wrong("attach", "--force replaces one recording; it does not work with "
+					    "--all");
+	if (!attach->all && args->word_count != 1)
+		return cmds_wrong("attach", "expected one PID; usage: kymo attach [OPTIONS] PID");
 	return -1;
 }
 
@@ -76,6 +93,10 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 			attach->options.no_native = true;
 		else if (!strcmp(option->name, "no-summary"))
 			attach->no_summary = true;
+		else if (!strcmp(option->name, "all"))
+			attach->all = true;
+		else if (!strcmp(option->name, "match"))
+			attach->match = args.value;
 		else if (!strcmp(option->name, "slow")) {
 			if (cmds_slow("attach", "--slow", args.value, &attach->options.slow_ns) >=
 			    0)
@@ -87,10 +108,10 @@ static int read_arguments(struct attach *attach, int argc, char **argv)
 	}
 	if (status >= 0)
 		return status;
-	if (args.word_count != 1)
-		return cmds_wrong("attach", "expected one PID; usage: kymo attach [OPTIONS] PID");
-	status = cmds_check_settings("attach");
-	return status < 0 ? read_pid(attach, args.words[0]) : status;
+	status = attach_check_words(attach, &args);
+	if (status < 0)
+		status = cmds_check_settings("attach");
+	return status < 0 && !attach->all ? read_pid(attach, args.words[0]) : status;
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -117,6 +138,9 @@ static int attach_check_process(struct attach *attach, struct kymo_error *err)
 			"cannot attach to process 1 (%s): every process is its child and would be "
 			"recorded; attach to one of them, or use kymo backtrace 1",
 			stat.name);
+	/* With --all it is known which life of the pid is meant. */
+	if (attach->options.starttime && attach->options.starttime != stat.starttime)
+		return error_set(err, ESRCH, "process %d has ended", pid);
 	attach->options.starttime = stat.starttime;
 	snprintf(attach->name, sizeof(attach->name), "%s", stat.name);
 	return 0;
@@ -139,6 +163,8 @@ static int print_already_recorded(const struct attach *attach, pid_t collector_p
 	char samples[64], system[64], rates[192] = "";
 	int pid = (int)attach->options.pid;
 
+	if (attach->all)
+		return CMDS_OK;
 	if (collector) {
 		format_setting(&collector->control, "sample_rate", samples, sizeof(samples));
 		format_setting(&collector->control, "system_rate", system, sizeof(system));
@@ -188,7 +214,7 @@ static int attach_find_recording(struct attach *attach)
 						  : 0;
 	if (collector_pid)
 		return print_already_recorded(attach, collector_pid, collector);
-	if (attach->options.directory) {
+	if (attach->options.directory && !attach->all) {
 		error_set(&err, EEXIST,
 			  "cannot use -o: process %d records into %s already; omit -o, and use "
 			  "kymo snapshot %d FILE for a copy",
@@ -213,7 +239,11 @@ static int attach_find_recording(struct attach *attach)
 
 static void print_begin(const struct attach *attach)
 {
-	if (!attach->quiet && isatty(STDERR_FILENO))
+	if (attach->all && !attach->quiet)
+		text_line(stderr, "kymo: recording %s (pid %d) into %s", attach->name,
+			  (int)attach->options.pid,
+			  attach->options.live ? "its own recording" : attach->options.directory);
+	else if (!attach->quiet && isatty(STDERR_FILENO))
 		text_line(stderr,
 			  "kymo: recording %s (pid %d)%s; Ctrl-C ends the recording, not the "
 			  "program",
@@ -238,32 +268,66 @@ static void print_end(const struct attach *attach, struct collect_result *result
 	fflush(stderr);
 }
 
+/* ---- one program, or all --------------------------------------------------------------------- */
+
+static int attach_record(struct attach *attach)
+{
+	struct collect_result result;
+	struct kymo_error err = { 0 };
+	int status;
+
+	if (attach_check_process(attach, &err))
+		return cmds_fail("attach", &err);
+	attach->options.start_lock = lock_start();
+	status = attach_find_recording(attach);
+	if (status < 0 && attach->force && cmds_remove_old("attach", attach->options.directory))
+		status = CMDS_FAILED;
+	if (status < 0) {
+		print_begin(attach);
+		status = collect_attach(&attach->options, &result, &err) ? cmds_fail("attach", &err)
+									 : CMDS_OK;
+		if (status == CMDS_OK) {
+			if (!attach->options.live)
+				store_remember(result.directory, NULL);
+			print_end(attach, &result);
+		}
+	}
+	live_processes_close(&attach->live);
+	return status;
+}
+
+/* In a process of its own, so the options are a copy. */
+static int record_one_of_all(void *context, pid_t pid, uint64_t starttime, const char *directory)
+{
+	struct attach *attach = context;
+
+	attach->options.pid = pid;
+	attach->options.starttime = starttime;
+	attach->options.directory = directory;
+	attach->options.duration_ns = 0;
+	attach->no_summary = true;
+	return attach_record(attach);
+}
+
 int cmd_attach(int argc, char **argv)
 {
 	struct attach attach = { 0 };
-	struct collect_result result;
-	struct kymo_error err = { 0 };
 	int status = read_arguments(&attach, argc, argv);
 
 	if (status >= 0)
 		return status;
 	say_quiet(attach.quiet);
-	if (attach_check_process(&attach, &err))
-		return cmds_fail("attach", &err);
-	attach.options.start_lock = lock_start();
-	status = attach_find_recording(&attach);
-	if (status < 0 && attach.force && cmds_remove_old("attach", attach.options.directory))
-		status = CMDS_FAILED;
-	if (status < 0) {
-		print_begin(&attach);
-		status = collect_attach(&attach.options, &result, &err) ? cmds_fail("attach", &err)
-									: CMDS_OK;
-		if (status == CMDS_OK) {
-			if (!attach.options.live)
-				store_remember(result.directory, NULL);
-			print_end(&attach, &result);
-		}
+	if (attach.all) {
+		const struct attach_all all = {
+			.directory = attach.options.directory,
+			.pattern = attach.match,
+			.duration_ns = attach.options.duration_ns,
+			.most_bytes = attach.options.budget.disk_bytes,
+			.record = record_one_of_all,
+			.context = &attach,
+		};
+
+		return attach_all(&all);
 	}
-	live_processes_close(&attach.live);
-	return status;
+	return attach_record(&attach);
 }

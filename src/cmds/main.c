@@ -17,6 +17,8 @@ static const struct cmds_option ls_options[] = {
 static const struct cmds_option attach_options[] = {
 	{ 'o', "output", "DIR", "directory of the recording (./kymo-DATE-PID)" },
 	{ 0, "force", NULL, "replace an existing recording" },
+	{ 0, "all", NULL, "record all your programs that start from now on" },
+	{ 0, "match", "PATTERN", "with --all: only these, also running ones" },
 	{ 0, "duration", "SECONDS", "stop after this time" },
 	{ 0, "slow", "SECONDS", "sample Python when a zone or step takes longer" },
 	{ 0, "no-native", NULL, "do not sample native stacks" },
@@ -170,10 +172,11 @@ const struct cmds_command cmds_table[] = {
 	  "[OPTIONS] -- PROGRAM [ARGUMENTS]", cmds_run_options,
 	  "kymo run -- python train.py\trecord a program\n"
 	  "kymo run --python -- python train.py\tevery Python call\n" },
-	{ "attach", cmd_attach, "record a running program from outside", "[OPTIONS] PID",
-	  attach_options,
+	{ "attach", cmd_attach, "record a running program from outside",
+	  "[OPTIONS] PID\n--all [OPTIONS]", attach_options,
 	  "kymo attach 4711\tuntil it ends or Ctrl-C\n"
-	  "kymo attach --duration 60 -o hung 4711\n" },
+	  "kymo attach --duration 60 -o hung 4711\n"
+	  "kymo attach --all --match 'python.*train'\tall of them\n" },
 	{ "ls", cmd_ls, "list running programs and recordings", "[OPTIONS]", ls_options,
 	  "kymo ls\trunning programs, newest recordings\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor scripts\n" },

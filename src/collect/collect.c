@@ -456,6 +456,24 @@ void collector_say_fallback(const struct collector *collector)
 		    (unsigned)geteuid(), collector->dirs.live);
 }
 
+static void keep_rate(const struct keep_rules *rules, const char *table, const char *variable)
+{
+	uint64_t period_ns = keep_rules_first_period(rules, table);
+	char seconds[32];
+
+	if (!period_ns)
+		return;
+	snprintf(seconds, sizeof(seconds), "%.9g", (double)period_ns * 1e-9);
+	setenv(variable, seconds, 0);
+}
+
+/* Of this process only: the program has started. What the user has set takes precedence. */
+static void keep_rates(const struct keep_rules *rules)
+{
+	keep_rate(rules, "python.samples", "KYMO_SAMPLE_RATE");
+	keep_rate(rules, "host.process", "KYMO_SYSTEM_RATE");
+}
+
 int collect_run(const struct collect_options *options, struct collect_result *result,
 		struct kymo_error *err)
 {
@@ -496,7 +514,10 @@ int collect_run(const struct collect_options *options, struct collect_result *re
 	collector.archive.keep = options->keep_rules;
 	family_root(&collector.family, collector.watch.target, collector.target_starttime,
 		    options->argv[0]);
+	keep_rates(&options->keep_rules);
 	collector_record(&collector);
+	if (kymo__process.ticks_per_ms)
+		collector.archive.ns_per_tick = 1e6 / (double)kymo__process.ticks_per_ms;
 	if (options->started)
 		options->started(options->context, collector.dirs.live);
 	collector_supervise(&collector);

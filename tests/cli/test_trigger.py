@@ -294,3 +294,20 @@ def test_growth_of_memory_is_seen_and_a_program_that_is_large_from_the_start_is_
         assert done.status == 0, done.err
         found.append({row["result"] for row in fired(kymo, kymo.cwd / name) if row["action"] == "mark"})
     assert found == [{"ok"}, set()]
+
+
+def test_an_idle_device_meets_its_condition_and_a_busy_one_does_not(kymo):
+    """150 kernels in 1.5 s or over the whole time, beside 20 s of the host; and too few of them to count."""
+    condition = (ROOT / "src/trigger/sql/ready_device_idle.sql").read_text()
+
+    def found(name, count, apart_us):
+        kernels = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1000 + i * apart_us, "dur": 5000,
+                    "args": {"device": 0, "stream": 7, "correlation": i + 1}} for i in range(count)]
+        host = {"ph": "X", "cat": "cpu_op", "name": "train", "pid": 1, "tid": 1, "ts": 0, "dur": 20000000}
+        (kymo.cwd / f"{name}.json").write_text(json.dumps({"traceEvents": [host, *kernels]}))
+        done = kymo("import", "-o", f"{name}.kymo", f"{name}.json")
+        assert done.status == 0, done.err
+        return rows(kymo, kymo.cwd / f"{name}.kymo", condition)
+    assert [row["operations"] for row in found("idle", 150, 10000)] == [150]
+    assert found("busy", 150, 130000) == []
+    assert found("few", 50, 10000) == []

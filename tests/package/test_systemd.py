@@ -1,4 +1,4 @@
-"""The unit of packaging/systemd, as systemd itself reads it."""
+"""The units of packaging/systemd, as systemd itself reads them."""
 import os
 import pathlib
 import shutil
@@ -6,14 +6,15 @@ import subprocess
 
 import pytest
 
-UNIT = pathlib.Path(__file__).resolve().parents[2] / "packaging/systemd/kymo-serve.service"
+UNITS = sorted((pathlib.Path(__file__).resolve().parents[2] / "packaging/systemd").glob("*.service"))
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 @pytest.mark.parametrize("wrong, complaint", [("", ""), ("Restart=nonsense", "Failed to parse service restart specifier")])
-def test_the_unit_is_right(tmp_path, wrong, complaint):
-    unit = tmp_path / UNIT.name
-    unit.write_text(UNIT.read_text().replace("Restart=on-failure", wrong or "Restart=on-failure"))
+@pytest.mark.parametrize("source", UNITS, ids=lambda path: path.stem)
+def test_the_unit_is_right(tmp_path, source, wrong, complaint):
+    unit = tmp_path / source.name
+    unit.write_text(source.read_text().replace("Restart=on-failure", wrong or "Restart=on-failure"))
     tmp_path.chmod(0o700)
     done = subprocess.run(["systemd-analyze", "--user", "--man=no", "verify", unit], capture_output=True, text=True,
                           env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})

@@ -68,6 +68,8 @@ int proc_parse_stat(const char *text, struct proc_stat *out)
 	}
 	out->ppid = (pid_t)number[4];
 	out->group = (pid_t)number[5];
+	out->session = (pid_t)number[6];
+	out->terminal = number[7] != 0;
 	out->minor_faults = number[10];
 	out->children_faults = number[11];
 	out->major_faults = number[12];

@@ -8,7 +8,8 @@
 #include <sys/types.h>
 
 struct proc_stat {
-	pid_t pid, ppid, group;
+	pid_t pid, ppid, group, session;
+	bool terminal; /* it has a controlling terminal */
 	char state; /* 'R', 'S', 'T', 'Z', … */
 	char name[64];
 	uint64_t user_ticks, system_ticks; /* in units of 1/sysconf(_SC_CLK_TCK) s */

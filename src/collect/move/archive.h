@@ -51,6 +51,7 @@ struct archive_segment {
 	uint64_t bytes;
 	uint64_t arrived_ns; /* its newest row is at most this old */
 	int rule; /* of archive.keep; -1: none */
+	unsigned level; /* of the rule */
 };
 
 struct archive {
@@ -58,6 +59,7 @@ struct archive {
 	struct budget budget;
 	struct keep_rules keep; /* by table; may be set after archive_init() */
 	uint64_t (*clock)(void); /* clock_monotonic_ns() */
+	double ns_per_tick; /* of times in rows; 0: unknown, and nothing is thinned */
 	uint64_t expired_ns; /* when the rules were last applied */
 	pid_t self; /* the collector's own process, which is retired last */
 	struct archive_process *processes;
@@ -75,6 +77,8 @@ struct archive {
 	uint64_t recorded_rows; /* published by those that have been retired */
 	uint64_t removed_segments; /* removed to keep the disk budget */
 	uint64_t expired_segments; /* removed by the rules of archive.keep */
+	uint64_t thinned_segments; /* that became one with others */
+	uint64_t thinned_rows; /* that these had more than the one */
 	int last_error; /* a negative errno of the disk; 0: none */
 };
 
@@ -82,8 +86,8 @@ void archive_init(struct archive *archive, int live_fd, int disk_fd, const struc
 void archive_fini(struct archive *archive);
 /* Finds new processes and moves sealed segments. Returns the milliseconds until the next call. */
 int archive_pass(struct archive *archive);
-/* Removes segments on disk that are older, or more, than their rule allows. Totals of zones are in
-   other files and stay. */
+/* Removes segments on disk that are older, or more, than their rule allows, or thins them as it
+   says. Totals of zones are in other files and stay. */
 void archive_expire(struct archive *archive);
 /* Moves processes that have ended as a whole. To be called from time to time. */
 void archive_retire_dead(struct archive *archive);

@@ -24,6 +24,11 @@ void archive_count_bytes(struct archive *archive, uint64_t bytes);
    removed first, and no gap arises within a stream. */
 void archive_account(struct archive *archive, const char *process, uint32_t stream,
 		     uint64_t sequence, uint64_t bytes, int rule);
+/* Segments of one stream, in order, become one file under the name of the first, with one row in
+   each period. 0; 1: rows of this table are not thinned; or a negative errno, and they are
+   unchanged. */
+int archive_thin(struct archive *archive, const struct archive_segment *const *batch, size_t count,
+		 uint64_t period_ns, uint64_t *out_bytes);
 /* Of the stream whose head file this is; -1: none. */
 int archive_rule(const struct archive *archive, int head_fd);
 /* "s<id>.head" */

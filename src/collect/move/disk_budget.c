@@ -2,11 +2,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/move/archive_inside.h"
 
 #define EXPIRE_NS 5000000000ull /* between two looks at the rules */
+/* Rows of at least this many periods, or of a quarter of the age, are thinned together: the file
+   that they become is then large enough to be worth one. */
+#define BATCH_PERIODS 32
+#define BATCH_SEGMENTS 4096
+#define BATCH_BYTES (64ull << 20)
 
 static struct archive_segment *queued(const struct archive *archive, size_t index)
 {
@@ -26,7 +32,12 @@ static void remove_segment(struct archive *archive, const struct archive_segment
 
 static bool is_kept(const struct archive *archive, const struct archive_segment *segment)
 {
-	return segment->rule >= 0 && archive->keep.list[segment->rule].all;
+	const struct keep_rule *rule = segment->rule < 0 ? NULL
+							 : &archive->keep.list[segment->rule];
+
+	return rule &&
+	       (rule->all || (rule->level_count && segment->level + 1 == rule->level_count &&
+			      rule->levels[segment->level].age_ns == KEEP_FOREVER));
 }
 
 /* Tables with the rule `all` come last. */
@@ -69,6 +80,147 @@ static bool is_expired(const struct archive *archive, const struct archive_segme
 	       (rule->bytes && bytes_of_rule[segment->rule] > rule->bytes);
 }
 
+/* ---- thinning -------------------------------------------------------------------------------- */
+
+static uint64_t age_of(const struct archive_segment *segment, uint64_t now_ns)
+{
+	return now_ns > segment->arrived_ns ? now_ns - segment->arrived_ns : 0;
+}
+
+/* Older than its level allows. */
+static bool is_due(const struct archive *archive, const struct archive_segment *segment,
+		   uint64_t now_ns)
+{
+	const struct keep_rule *rule = segment->rule < 0 ? NULL
+							 : &archive->keep.list[segment->rule];
+
+	return rule && segment->level < rule->level_count &&
+	       age_of(segment, now_ns) > rule->levels[segment->level].age_ns;
+}
+
+static bool is_of_stream(const struct archive_segment *segment, const struct archive_segment *other)
+{
+	return segment->stream == other->stream && segment->level == other->level &&
+	       !strcmp(segment->process, other->process);
+}
+
+/* The due segments of the stream of the one at index `at`, in order. */
+static size_t disk_budget_gather_batch(const struct archive *archive, size_t at, uint64_t now_ns,
+				       struct archive_segment **batch)
+{
+	uint64_t bytes = 0;
+	size_t count = 0;
+
+	for (size_t i = at; i < archive->queue_count && count < BATCH_SEGMENTS; i++) {
+		struct archive_segment *segment = queued(archive, i);
+
+		if (!is_of_stream(segment, queued(archive, at)))
+			continue;
+		if (!is_due(archive, segment, now_ns) ||
+		    (count && segment->bytes > BATCH_BYTES - bytes))
+			break;
+		bytes += segment->bytes < BATCH_BYTES ? segment->bytes : BATCH_BYTES;
+		batch[count++] = segment;
+	}
+	return count;
+}
+
+/* A batch that grows no more is thinned as it is: its stream has ended, or is slow. */
+static bool is_worth_thinning(struct archive_segment *const *batch, size_t count,
+			      const struct keep_rule *rule, uint64_t now_ns)
+{
+	const struct keep_level *level = &rule->levels[batch[0]->level];
+	uint64_t period_ns = level[1].period_ns, span_ns = BATCH_PERIODS * period_ns;
+	uint64_t bytes = 0;
+
+	if (span_ns < level->age_ns / 4)
+		span_ns = level->age_ns / 4;
+	for (size_t i = 0; i < count; i++)
+		bytes += batch[i]->bytes;
+	return batch[count - 1]->arrived_ns - batch[0]->arrived_ns >= span_ns ||
+	       bytes > BATCH_BYTES / 2 || count == BATCH_SEGMENTS ||
+	       age_of(batch[0], now_ns) > level->age_ns + 2 * span_ns;
+}
+
+static void expire_segment(struct archive *archive, struct archive_segment *segment)
+{
+	remove_segment(archive, segment);
+	archive->expired_segments++;
+	segment->process[0] = '\0';
+}
+
+/* The first of the batch stands for all; the others leave the queue. */
+static void put_thinned(struct archive *archive, struct archive_segment *const *batch, size_t count,
+			uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		archive->disk_bytes -= batch[i]->bytes < archive->disk_bytes ? batch[i]->bytes
+									     : archive->disk_bytes;
+		if (i)
+			batch[i]->process[0] = '\0';
+	}
+	batch[0]->arrived_ns = batch[count - 1]->arrived_ns;
+	batch[0]->bytes = bytes;
+	batch[0]->level++;
+	archive->disk_bytes += bytes;
+	archive->thinned_segments += count;
+}
+
+/* False: the disk is full; the next look tries again. */
+static bool thin_or_remove(struct archive *archive, struct archive_segment *const *batch,
+			   size_t count, uint64_t now_ns)
+{
+	const struct keep_rule *rule = &archive->keep.list[batch[0]->rule];
+	uint64_t bytes = 0;
+	int rc = 1;
+
+	if (batch[0]->level + 1 < rule->level_count) {
+		if (archive->ns_per_tick <= 0 || !is_worth_thinning(batch, count, rule, now_ns))
+			return true;
+		rc = archive_thin(archive, (const struct archive_segment *const *)batch, count,
+				  rule->levels[batch[0]->level + 1].period_ns, &bytes);
+	}
+	if (!rc)
+		put_thinned(archive, batch, count, bytes);
+	for (size_t i = 0; i < count && rc > 0; i++)
+		expire_segment(archive, batch[i]);
+	return rc >= 0;
+}
+
+static void disk_budget_drop_gone(struct archive *archive)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < archive->queue_count; i++)
+		if (queued(archive, i)->process[0])
+			*queued(archive, left++) = *queued(archive, i);
+	archive->queue_count = left;
+}
+
+/* Each stream once: at its first due segment of each level. */
+static void thin_old(struct archive *archive, uint64_t now_ns)
+{
+	struct archive_segment **batch = malloc(BATCH_SEGMENTS * sizeof(struct archive_segment *));
+	const struct archive_segment *seen[64];
+	size_t seen_count = 0;
+
+	for (size_t i = 0; batch && i < archive->queue_count && seen_count < 64; i++) {
+		struct archive_segment *segment = queued(archive, i);
+		bool again = !segment->process[0] || !is_due(archive, segment, now_ns);
+
+		for (size_t k = 0; k < seen_count && !again; k++)
+			again = is_of_stream(segment, seen[k]);
+		if (again)
+			continue;
+		seen[seen_count++] = segment;
+		if (!thin_or_remove(archive, batch,
+				    disk_budget_gather_batch(archive, i, now_ns, batch), now_ns))
+			break;
+	}
+	free(batch);
+	disk_budget_drop_gone(archive);
+}
+
 void archive_expire(struct archive *archive)
 {
 	uint64_t now_ns = archive->clock();
@@ -78,6 +230,7 @@ void archive_expire(struct archive *archive)
 	if (!archive->keep.count || now_ns - archive->expired_ns < EXPIRE_NS)
 		return;
 	archive->expired_ns = now_ns;
+	thin_old(archive, now_ns);
 	for (size_t i = 0; i < archive->queue_count; i++)
 		if (queued(archive, i)->rule >= 0)
 			bytes[queued(archive, i)->rule] += queued(archive, i)->bytes;
@@ -133,5 +286,6 @@ void archive_account(struct archive *archive, const char *process, uint32_t stre
 	place->bytes = bytes;
 	place->arrived_ns = archive->clock();
 	place->rule = rule;
+	place->level = 0;
 	archive_count_bytes(archive, bytes);
 }

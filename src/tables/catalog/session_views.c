@@ -120,7 +120,7 @@ static void find_words(const char *sql, struct named *named)
 static void add_named(struct tables *tables, const char *text, bool all, struct buf *sql);
 
 /* The views that it is made of come first. */
-static void add_view(struct tables *tables, size_t i, struct buf *sql)
+static void session_views_add(struct tables *tables, size_t i, struct buf *sql)
 {
 	const struct catalog_view *view = &catalog_views[i];
 
@@ -139,7 +139,7 @@ static void add_named(struct tables *tables, const char *text, bool all, struct 
 	for (size_t i = 0; i < catalog_view_count; i++)
 		if (named.all ||
 		    (named.words[vocabulary.schemas[i]] && named.words[vocabulary.names[i]]))
-			add_view(tables, i, sql);
+			session_views_add(tables, i, sql);
 }
 
 static int run_statements(struct tables *tables, const struct buf *sql, struct kymo_error *err)
@@ -158,8 +158,8 @@ static int run_statements(struct tables *tables, const struct buf *sql, struct k
 	return rc;
 }
 
-static int make_views(struct tables *tables, const char *text, bool all, bool *made,
-		      struct kymo_error *err)
+static int session_views_make(struct tables *tables, const char *text, bool all, bool *made,
+			      struct kymo_error *err)
 {
 	struct buf sql = { 0 };
 	bool *before;
@@ -213,14 +213,16 @@ int session_views_need(struct tables *tables, const char *sql, struct kymo_error
 {
 	bool made;
 
-	return tables->views_made ? make_views(tables, sql, tables->options.unsafe, &made, err) : 0;
+	return tables->views_made
+		       ? session_views_make(tables, sql, tables->options.unsafe, &made, err)
+		       : 0;
 }
 
 bool session_views_complete(struct tables *tables)
 {
 	bool made = false;
 
-	return tables->views_made && !make_views(tables, "", true, &made, NULL) && made;
+	return tables->views_made && !session_views_make(tables, "", true, &made, NULL) && made;
 }
 
 /* The table is in the session's own database, so that it is not listed among the recording's. */

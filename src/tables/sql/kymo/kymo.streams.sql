@@ -4,7 +4,8 @@
 -- pid                INTEGER  process ID
 -- emitted            BIGINT   rows the program tried to write: kept + overwritten + dropped
 -- kept               BIGINT   rows that can be read
--- overwritten        BIGINT   rows replaced by newer ones
+-- overwritten        BIGINT   rows replaced by newer ones, and rows on disk that the budget or
+--                             kymo run --keep removed or thinned
 -- dropped            BIGINT   rows that were never written; the following columns give the causes
 -- dropped_full       BIGINT   rows for which there was no room: file system, budget or file limit
 -- dropped_reentrant  BIGINT   rows of a signal handler that interrupted recording
