@@ -12,7 +12,8 @@
 -- steps; the first ones and slow ones have verdicts of their own (warmup, spread).
 -- Not the function that has the loop, which is in nearly all stacks of steps, not a forward, which
 -- stands for its modules, not what torch's loader calls, what is in a data phase, or a wait for
--- other ranks.
+-- other ranks. The time in which the thread was ready but had no core is left out: on a busy
+-- machine some such waits may all be in one small function.
 WITH s AS (
     SELECT *
     FROM {include numbered_steps}
@@ -32,6 +33,7 @@ WITH s AS (
         ts_ns,
         doing
     FROM {include step_samples steps=s}
+    WHERE doing <> 'ready'
 ), o AS (
     SELECT v.*, coalesce(v.ts_ns < z.start_ns + z.duration_ns, false) AS in_data
     FROM v
