@@ -1,5 +1,5 @@
 """What verdicts say of recordings whose every sample is known: what a machine that is busy, or a thread that does not move, must not
-change."""
+change, and the kind of work that stacks show."""
 import json
 
 import pytest
@@ -135,3 +135,69 @@ def test_threads_that_wait_for_the_gil_and_then_for_a_core_wait_for_the_gil(judg
     assert ("gil" in said) == expected, said
     if expected:  # 0.6 s of each 3.9 s, and as much without a core
         assert said["gil"]["gain_pct"] == pytest.approx(30, abs=1)
+
+
+# --- the kind of work ----------------------------------------------------------------------------------------------------
+
+LIB = "/usr/lib/python3.11"
+TORCH = ["torch::autograd::THPVariable_getitem(_object*, _object*) (libtorch_python.so)", WORK, MAIN]
+KINDS = {  # kind: (table, stack down to the place, words or None, a word of the advice)
+    "std::regex": ("native.samples", ["_int_malloc (libc.so.6)",
+                                      "std::__detail::_Compiler<std::__cxx11::regex_traits<char> >::_M_atom() (app)",
+                                      "std::__cxx11::basic_regex<char>::basic_regex(std::__cxx11::basic_string<char> const&) (app)",
+                                      WORK, MAIN], "compiling regular expressions", "outside of the loop"),
+    "fsync": ("native.samples", ["fsync (libc.so.6)", "os_fsync (libpython3.11.so.1.0)", WORK, MAIN], "flushing files to storage",
+              "flush less often"),
+    "np.append": ("python.samples", [f"append ({LIB}/site-packages/numpy/lib/function_base.py:5618)", WORK, MAIN],
+                  "growing arrays", "make the array once"),
+    "other numpy": ("python.samples", [f"linspace ({LIB}/site-packages/numpy/_core/function_base.py:20)", WORK, MAIN], "numpy", ""),
+    "threads": ("python.samples", [f"Event.wait ({LIB}/threading.py:629)", f"Thread.start ({LIB}/threading.py:969)", WORK, MAIN],
+                "starting threads", "ThreadPoolExecutor"),
+    "std::thread": ("native.samples", ["__GI___clone3 (libc.so.6)", "pthread_create@@GLIBC_2.34 (libc.so.6)", WORK, MAIN],
+                    "starting threads", "pool"),
+    "small tensors": ("native.samples", ["c10::TensorImpl::_fw_grad(unsigned long, at::TensorBase const&) const (libc10.so)", *TORCH],
+                      "small torch operations", "torch.compile"),
+    "large tensors": ("native.samples", ["mkl_blas_avx2_sgemm_kernel_0 (libtorch_cpu.so)", "at::_ops::mm::call(at::Tensor const&) "
+                                         "(libtorch_cpu.so)", *TORCH], None, "cheaper"),
+    "loop of a kernel": ("native.samples", ["c10::function_ref<void (char**, long const*, long, long)>::callback_fn<float> "
+                                            "(libtorch_cpu.so)", *TORCH], None, "cheaper"),
+}
+
+
+def work_of(rows, kind):
+    table, stack, *_ = KINDS[kind]
+    rows.use(cpu_s=3.9)
+    if table == "native.samples":  # a Python program, too: its own stacks end at the call
+        rows.stacks(300, [WORK, MAIN])
+    rows.stacks(300, stack, table=table)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kind_of_work_is_that_of_the_stacks_below_the_function(judge, kind):
+    _, _, words, advice = KINDS[kind]
+    function = judge(lambda rows: work_of(rows, kind))["function"]
+    assert function["sentence"].endswith(f" of the run, mostly for {words}." if words else " of the run."), function
+    assert advice in function["try"]
+
+
+def test_what_torch_does_while_it_is_imported_is_not_the_work_of_a_function(judge):
+    """Native stacks of an import have no place; a function that has nearly all other samples is not blamed for them."""
+    def fill(rows):
+        work_of(rows, "large tensors")
+        rows.stacks(700, ["c10::Dispatcher::registerImpl() (libc10.so)", "THPModule_initExtension (libtorch_python.so)",
+                          "PyImport_ImportModuleLevelObject (libpython3.11.so.1.0)"], table="native.samples", place=None)
+    assert judge(fill)["function"]["sentence"].endswith(" of the run.")
+
+
+def test_the_kind_that_explains_a_function_comes_before_a_smaller_cause(judge):
+    """A fifth of it is garbage collection, nearly all of it is JSON."""
+    def fill(rows):
+        rows.use(cpu_s=3.9)
+        rows.stacks(390, [f"scan ({LIB}/json/decoder.py:353)", WORK, MAIN])
+        for i in range(40):
+            rows.zone("gc (generation 2)", i * 90 * MS, 20 * MS, source="python")
+        rows.db.execute("INSERT INTO trace.regions (name, source, count, total_ns, self_ns) VALUES "
+                        f"('gc (generation 2)', 'python', 40, {0.8 * S}, {0.8 * S})")
+    said = judge(fill)
+    assert list(said)[:2] == ["function", "gc"]
+    assert said["gc"]["where"]["function"] == said["function"]["where"]["function"] == "work"

@@ -38,7 +38,15 @@ WITH w AS (
         pid,
         tid,
         doing,
-        target,
+        CASE
+            WHEN doing = 'lock'
+                AND regexp_matches(
+                    array_to_string(stack, ';'),
+                    '(^|;)Thread\.start \([^;]*/threading\.py:'
+                )
+                THEN 'a thread to start'
+            ELSE target
+        END AS target,
         place,
         weight,
         greatest(time_ns / 1e8, 1) AS points,
@@ -189,7 +197,11 @@ SELECT
         WHEN 'pipe' THEN 'make the process at the other end faster, or do other work meanwhile'
         WHEN 'device' THEN 'queue more work before each wait for the device'
         WHEN 'collective' THEN 'find the rank that is late: kymo report on the recording of each'
-        WHEN 'lock' THEN 'make the thread that it waits for faster'
+        WHEN 'lock' THEN CASE t.detail
+            WHEN 'a thread to start'
+                THEN 'start a few threads once and give them many items: ThreadPoolExecutor'
+            ELSE 'make the thread that it waits for faster'
+        END
     END AS advice
 FROM u
 LEFT JOIN t ON true
