@@ -12,8 +12,8 @@
 -- steps; the first ones and slow ones have verdicts of their own (warmup, spread).
 -- Not the function that has the loop, which is in nearly all stacks of steps, not a forward, which
 -- stands for its modules, not what torch's loader calls, what is in a data phase, or a wait for
--- other ranks. The time in which the thread was ready but had no core is left out: on a busy
--- machine some such waits may all be in one small function.
+-- other ranks. A sample of a thread that was ready but had no core counts as much as the median one
+-- at most: on a busy machine some long waits for a core may all be in one small function.
 WITH s AS (
     SELECT *
     FROM {include numbered_steps}
@@ -25,7 +25,7 @@ WITH s AS (
 ), v AS (
     SELECT
         place,
-        weight,
+        least(weight, CASE doing WHEN 'ready' THEN median(weight) OVER () END) AS weight,
         array_to_string(stack, ';') AS stack,
         host,
         pid,
@@ -33,7 +33,6 @@ WITH s AS (
         ts_ns,
         doing
     FROM {include step_samples steps=s}
-    WHERE doing <> 'ready'
 ), o AS (
     SELECT v.*, coalesce(v.ts_ns < z.start_ns + z.duration_ns, false) AS in_data
     FROM v
