@@ -53,8 +53,8 @@ PROGRAMS = {
     "large zones": ([NATIVE / "detect_native", "large"], {"region": "", "function": ""}),
     "own locks": ([NATIVE / "detect_native", "own"], {"function": "tokenize_shard|count_word|work"}),
     "C": ([NATIVE / "detect_waits", "compute", "1.5"], {"function": "compute_sums"}),
-    "awaiting loop": (python("event_loops.py", "awaiting"), {"waiting": "<module>|awaiting"}),
-    "short": (python("findings.py", "short", "few"), {}),
+    "awaiting loop": (python("event_loops.py", "awaiting"), {"waiting": "<module>", "function": "<module>"}),
+    "short": (python("findings.py", "short", "few"), COMPUTES),
 }
 
 

@@ -23,6 +23,8 @@ CAUSES = {
               r"The program sleeps for .* of the run\."),
     "backend": ("waiting", python("waits.py", "socket"), python("waits.py", "socket", "0.05"), "ask_backend", "waits.py",
                 r"The program waits for a socket \({out}\) for .* of the run\."),
+    "awaits": ("waiting", python("waits.py", "awaits"), python("waits.py", "awaits", "0.05"), "awaits", "waits.py",
+               r"The program waits for a socket \({out}\) for .* of the run\."),
     "http": ("waiting", python("waits.py", "http"), python("waits.py", "http", "0.05"), "fetch_page", "waits.py",
              r"The program waits for a socket \({out}\) for .* of the run\."),
     "child": ("waiting", python("waits.py", "child"), python("waits.py", "child", "0.05"), "convert_file", "waits.py",

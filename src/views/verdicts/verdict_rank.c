@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CAUSE_LEAST 0.2 /* of the share of the function that a cause explains */
+#define OTHER_CAUSE_LEAST 0.5 /* the same if the kind of work explains most of it already */
 #define BELOW 0.999 /* ranks just below */
 
 static bool rank_is_one_of(const struct rules_row *rule, const char *const *names, size_t count)
@@ -70,13 +71,19 @@ static double share_of(const struct finding *finding)
 	return finding->whole_ns > 0 ? finding->won_ns / finding->whole_ns : 0;
 }
 
+/* A function whose kind of work is known has a weight of its own (rules/function.sql). */
+static double least_cause(const struct candidate *one)
+{
+	return one->finding.weight > 0 ? OTHER_CAUSE_LEAST : CAUSE_LEAST;
+}
+
 /* Where the reason of a function's time is known, the reason comes first. Shares are compared: on a
    busy machine some causes leave out the time without a core, as part of the run as well. */
 static void put_below_causes(struct candidate *one, const struct candidate *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (tells_why(all[i].rule) && in_one_function(&one->finding, &all[i].finding) &&
-		    share_of(&all[i].finding) >= CAUSE_LEAST * share_of(&one->finding) &&
+		    share_of(&all[i].finding) >= least_cause(one) * share_of(&one->finding) &&
 		    one->rank > BELOW * all[i].rank)
 			one->rank = BELOW * all[i].rank;
 }

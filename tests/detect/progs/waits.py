@@ -2,6 +2,7 @@
 
     waits.py KIND [part]    part: of the work of one round that is a wait, 1 by default; 0.05 is the healthy twin
 """
+import asyncio
 import os
 import socket
 import subprocess
@@ -120,6 +121,35 @@ def http():
     os.kill(pid, 9)
 
 
+async def ask_one_after_another(address):
+    """The thread waits in its loop, at one line for the whole time."""
+    for _ in range(ROUNDS):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"question")
+        await reader.read(16)
+        writer.close()
+        compute(WORK_S)
+
+
+def serve_each_slowly(server):
+    while True:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(16)
+            time.sleep(WAIT_S)
+            connection.sendall(b"answer")
+
+
+def awaits():
+    server = socket.create_server(("127.0.0.1", 0))
+    address = server.getsockname()
+    pid = in_child(serve_each_slowly, server)
+    server.close()
+    print(f"{address[0]}:{address[1]}")
+    asyncio.run(ask_one_after_another(address))
+    os.kill(pid, 9)
+
+
 def child():
     for _ in range(ROUNDS):
         convert_file()
@@ -206,5 +236,5 @@ def queued():
     other.join()
 
 
-{"sleep": sleeping, "socket": backend, "http": http, "child": child, "children": children,
+{"sleep": sleeping, "socket": backend, "awaits": awaits, "http": http, "child": child, "children": children,
  "pipe": pipe, "lock": locked, "pool": priced, "queue": queued}[KIND]()

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import time
 
 KIND = sys.argv[1]
@@ -130,6 +131,55 @@ def extract_features(seconds):
 def threads():
     with concurrent.futures.ThreadPoolExecutor(1 if FEW else 4) as pool:
         list(pool.map(extract_features, [0.05] * 24))
+
+
+def add_sample(samples, number):
+    import numpy
+    return numpy.append(samples, number)
+
+
+def samples():
+    import numpy
+    repeat(add_sample, numpy.zeros(400_000), 7)
+
+
+def run_task(number):
+    task = threading.Thread(target=abs, args=(number,))
+    task.start()
+    task.join()
+
+
+def tasks():
+    repeat(run_task, 7)
+
+
+def render_page(lines):
+    page = ""
+    for line in lines:
+        page = line + page
+    return page
+
+
+def pages():
+    repeat(render_page, ["<li>an item of the page</li>\n"] * (300 if FEW else 20_000))
+
+
+def advance(positions, speeds):
+    """Item by item; in the healthy twin with all of large ones at once."""
+    if FEW:
+        return positions @ speeds
+    for i in range(len(positions)):
+        positions[i] += 0.1 * speeds[i]
+    return positions
+
+
+def tensors():
+    import torch
+    torch.set_num_threads(1)
+    one = torch.ones(400, 400) if FEW else torch.ones(64)
+    until = time.process_time() + 5
+    while time.process_time() < until:
+        advance(one, one)
 
 
 def append_record(file):

@@ -13,7 +13,8 @@
 -- steps; the first ones and slow ones have verdicts of their own (warmup, spread).
 -- Not the function that has the loop, which is in nearly all stacks of steps, not a forward, which
 -- stands for its modules, not what torch's loader calls, what is in a data phase, or a wait for
--- other ranks.
+-- other ranks. A sample of a thread that was ready but had no core counts as much as the median one
+-- at most: on a busy machine some long waits for a core may all be in one small function.
 WITH s AS (
     SELECT *
     FROM {include numbered_steps}
@@ -25,7 +26,7 @@ WITH s AS (
 ), v AS (
     SELECT
         place,
-        weight,
+        least(weight, CASE doing WHEN 'ready' THEN median(weight) OVER () END) AS weight,
         array_to_string(stack, ';') AS stack,
         host,
         pid,

@@ -9,7 +9,9 @@
 --
 -- The thread that waited longest for a core, and the function that it was in. The program crowds
 -- itself if more of its threads run or are ready to run than the machine has cores, and they have
--- a good part of the CPU time of the machine; others are named as the collector has found them.
+-- a good part of the CPU time of the machine. That counts from two and a half threads for each core
+-- on: a few more threads than cores compute as much as one for each. Other programs are named as
+-- the collector has found them.
 -- The weight is low: what the program itself does with its time comes first, also on a machine that
 -- others use. A control group's limit has a verdict of its own (throttled).
 WITH t AS (
@@ -76,11 +78,11 @@ SELECT
 FROM (
     SELECT
         *,
-        cpu_ns + delay_ns > 1.5 * {run_ns} * cores
-            OR (cpu_ns + delay_ns > 1.1 * {run_ns} * cores AND cpu_ns > 0.3 * busy_ns) AS own
+        cpu_ns + delay_ns > 1.1 * {run_ns} * cores AND cpu_ns > 0.3 * busy_ns AS own,
+        cpu_ns + delay_ns > 2.5 * {run_ns} * cores AS many
     FROM u, c
 ) AS u, l AS t
-WHERE t.delay_ns > 2 * (
+WHERE (many OR NOT own) AND t.delay_ns > 2 * (
     SELECT coalesce(max(throttled_ns) - min(throttled_ns), 0)
     FROM host.cgroup
 )

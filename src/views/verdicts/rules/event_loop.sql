@@ -14,7 +14,8 @@
 -- that is not known (uvloop). The time in which the thread was ready but had no core is left out:
 -- on a busy machine every callback may take longer than 10 ms. Of a stall without a sample, that is
 -- the part of the thread's other stalls; the function is that of stalls with samples, if any. The
--- share is of the run without the time in which that thread had no core, too.
+-- share is of the run without the time in which that thread had no core, too. Less than 50 ms in
+-- all are no finding: in a short program that may be one stall of a busy machine.
 WITH stalls AS (
     SELECT
         *,
@@ -72,4 +73,4 @@ SELECT
     (SELECT place FROM f) AS place,
     (SELECT ns / whole FROM f) AS place_share
 FROM of_worst
-HAVING count(*) > 0
+HAVING sum(blocked_ns) >= 50000000

@@ -16,8 +16,10 @@
 -- part of the samples of Python. Imports have a verdict of their own. Where every call is recorded,
 -- the totals of regions are exact. What the function does is named if half of its samples are of
 -- one kind, by Python's stacks or by native ones of the same threads; those that have no place
--- count if the function has nearly all of the time. What multiprocessing does
--- outside of own code has a verdict of its own (pickle).
+-- count if the function has nearly all of the time, except those of imports and of the
+-- interpreter's end. What multiprocessing does
+-- outside of own code has a verdict of its own (pickle). A finding with its kind of work weighs
+-- more: the kind tells what to change.
 WITH u AS (
     SELECT host, pid, (cpu_ns + run_delay_ns) / cpu_ns AS stretch
     FROM {include process_use}
@@ -63,6 +65,11 @@ WITH u AS (
     FROM native.samples
     SEMI JOIN i USING (host, pid, tid)
     WHERE activity = 'running'
+        AND NOT {include in_import}
+        AND NOT regexp_matches(
+            array_to_string(stack, ';'),
+            '(^|;)(PyImport_ImportModuleLevel|Py_Finalize)'
+        )
         AND coalesce(
             {include place_function} = (SELECT function FROM f),
             (SELECT share FROM f) >= 0.8
@@ -88,7 +95,8 @@ SELECT
     coalesce((SELECT ', mostly for ' || words FROM k), ''),
     place,
     share AS place_share,
-    (SELECT advice FROM k) AS advice
+    (SELECT advice FROM k) AS advice,
+    CASE WHEN EXISTS (FROM k) THEN 0.35 END AS weight
 FROM f
 WHERE whole > 0
     AND (total >= 50 OR share - 0.3 > 3 * sqrt(0.21 / total))

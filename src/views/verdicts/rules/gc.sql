@@ -1,6 +1,6 @@
 -- threshold: 0.08
 -- weight: 0.8
--- least_s: 0.3
+-- least_s: 0.5
 -- sentence: Garbage collection takes {share} of the run ({won}).
 -- evidence: {count} collection{s}, the longest {a}
 -- advice: call gc.freeze() after start-up, raise gc.set_threshold(), create fewer objects in the

@@ -17,7 +17,8 @@
 -- pipe of its worker processes (multiprocessing); so does the first process before its
 -- children, any other wait before the sleep of a thread beside the main one, and a function
 -- of own code before a program without any that it has started. Locks and storage
--- have verdicts of their own. A process without Python has native samples of waits; a thread
+-- have verdicts of their own. A thread that has not moved has few samples, each of a long time: it
+-- counts once for each 100 ms. A process without Python has native samples of waits; a thread
 -- without these has the activities of host.threads, each until its next row, and no function,
 -- except the one that the collector has found where nothing moved for two seconds.
 WITH w AS (
@@ -32,7 +33,24 @@ WITH w AS (
     FROM {include native_threads}
     ANTI JOIN (SELECT DISTINCT host, pid FROM python.samples) USING (host, pid)
 ), a AS (
-    SELECT host, pid, tid, doing, target, place, weight, 1 AS points, true AS python
+    SELECT
+        host,
+        pid,
+        tid,
+        doing,
+        CASE
+            WHEN doing = 'lock'
+                AND regexp_matches(
+                    array_to_string(stack, ';'),
+                    '(^|;)Thread\.start \([^;]*/threading\.py:'
+                )
+                THEN 'a thread to start'
+            ELSE target
+        END AS target,
+        place,
+        weight,
+        greatest(time_ns / 1e8, 1) AS points,
+        true AS python
     FROM {include weighted_samples}
     WHERE time_ns > 0
     UNION ALL
@@ -179,7 +197,11 @@ SELECT
         WHEN 'pipe' THEN 'make the process at the other end faster, or do other work meanwhile'
         WHEN 'device' THEN 'queue more work before each wait for the device'
         WHEN 'collective' THEN 'find the rank that is late: kymo report on the recording of each'
-        WHEN 'lock' THEN 'make the thread that it waits for faster'
+        WHEN 'lock' THEN CASE t.detail
+            WHEN 'a thread to start'
+                THEN 'start a few threads once and give them many items: ThreadPoolExecutor'
+            ELSE 'make the thread that it waits for faster'
+        END
     END AS advice
 FROM u
 LEFT JOIN t ON true

@@ -1,10 +1,14 @@
 -- The kind of work of the frame f, and what to try; NULL: none. A package that has no kind of its
 -- own is named.
 CASE
-    WHEN regexp_matches(f, '/(re/_(compiler|parser)|sre_(compile|parse))\.py:')
+    WHEN regexp_matches(
+        f,
+        '/(re/_(compiler|parser)|sre_(compile|parse))\.py:'
+            || '|^std::(__cxx11::)?basic_regex<|__detail::_(Compiler|Scanner)<'
+    )
         THEN struct_pack(
             words := 'compiling regular expressions',
-            advice := 'compile each pattern once, outside of the loop: re.compile()'
+            advice := 'compile each pattern once, outside of the loop: re.compile(), a static regex'
         )
     WHEN regexp_matches(f, '/(re/[_a-z]+|re)\.py:|^_?sre_|^SRE\(|__detail::_Executor')
         THEN struct_pack(
@@ -25,6 +29,11 @@ CASE
         THEN struct_pack(
             words := 'moving list items',
             advice := 'use collections.deque: insert(0, x) and pop(0) move all items of a list'
+        )
+    WHEN regexp_matches(f, '^(append|insert|delete|hstack|vstack|column_stack) \(.*/numpy/lib/')
+        THEN struct_pack(
+            words := 'growing arrays',
+            advice := 'make the array once and fill it, or collect a list: each call copies all'
         )
     WHEN regexp_matches(f, '^(unicode_concatenate|PyUnicode_Append|PyUnicode_Concat) \(')
         THEN struct_pack(
@@ -55,6 +64,19 @@ CASE
         THEN struct_pack(
             words := 'starting processes',
             advice := 'start fewer: give each several items, or do the work in the program'
+        )
+    WHEN regexp_matches(
+        f,
+        '^Thread\.(start|__init__) \(.*/threading\.py:|^(__)?pthread_create|^std::thread::thread'
+    )
+        THEN struct_pack(
+            words := 'starting threads',
+            advice := 'start a few once and give them many items: ThreadPoolExecutor, a thread pool'
+        )
+    WHEN regexp_matches(f, '^(__GI_|os_)?(fsync|fdatasync|msync|sync_file_range)(_impl)? \(')
+        THEN struct_pack(
+            words := 'flushing files to storage',
+            advice := 'flush less often: once for many writes, or when the program ends'
         )
     WHEN regexp_matches(f, '/_strptime\.py:')
         THEN struct_pack(

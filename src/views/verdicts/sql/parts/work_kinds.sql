@@ -4,6 +4,8 @@
 -- frame below the place that has one: what the function itself calls, not what the library calls in
 -- turn. pandas calls the function of apply(), so that it is looked for above the place. Names of C
 -- functions are those of the symbol table: where the interpreter is stripped, they have no kind.
+-- What torch does around the arithmetic of an operation (arguments, dispatch, allocation) is a kind
+-- of its own: with large tensors it is a small part.
 (
     SELECT kind.words AS words, kind.advice AS advice, sum(weight) / any_value(whole) AS share
     FROM (
@@ -13,6 +15,12 @@
                     THEN struct_pack(
                         words := 'pandas apply',
                         advice := 'use operations on whole columns instead of apply() on each row'
+                    )
+                WHEN {include small_torch}
+                    THEN struct_pack(
+                        words := 'small torch operations',
+                        advice := 'use operations on whole tensors instead of loops over items; '
+                            || 'larger batches, torch.compile'
                     )
                 ELSE list_filter(
                     list_transform(
