@@ -53,6 +53,7 @@ int cmd_completion(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_lake(int argc, char **argv);
+int cmd_mcp(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 

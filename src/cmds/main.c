@@ -157,6 +157,11 @@ static const struct cmds_option serve_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option mcp_options[] = {
+	{ 0, "no-source", NULL, "leave the text of source files out of answers" },
+	{ 0 },
+};
+
 static const struct cmds_option lake_options[] = {
 	{ 0, "run", "NAME", "name of the job (the id of its scheduler)" },
 	{ 0, "tier", "N", "0: totals; 1: also steps; 2: all tables (2)" },
@@ -264,6 +269,10 @@ const struct cmds_command cmds_table[] = {
 	  "kymo lake add runs/a runs/b /shared/lake\tadd what is new\n"
 	  "kymo query /shared/lake/JOB 'FROM dist.late'\tall tables, as of a recording\n"
 	  "kymo lake check /shared/lake/JOB\twhich rows are missing, and why\n" },
+	{ "mcp", cmd_mcp, "answer the questions of an assistant (Model Context Protocol)",
+	  "[OPTIONS] [TARGET]", mcp_options,
+	  "kymo mcp\tstarted by the assistant\n"
+	  "ssh host kymo mcp\trecordings of another machine\n" },
 	{ "help", cmd_help, "show the help of a command", "[COMMAND]", no_options,
 	  "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },

@@ -6,7 +6,7 @@ import pytest
 from conftest import ROOT
 
 COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top",
-            "snapshot", "trigger", "lake", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
+            "snapshot", "trigger", "lake", "pack", "rm", "serve", "mcp", "doctor", "completion", "help", "version"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
@@ -134,6 +134,9 @@ WRONG = [
     (["query", "--limit", "many", "x"], "kymo query: --limit needs a number from 0 to 1e+15, not many"),
     (["query", "--timeout", "nan", "x"], "kymo query: --timeout needs a number from 0 to 4000000, not nan"),
     (["query", " ; "], "kymo query: the SQL is empty"),
+    (["mcp", "a", "b"], "kymo mcp: expected one TARGET, got 2"),
+    (["mcp", "localhost:8086"], "kymo mcp: localhost:8086 is an address, and only recordings of this machine are read; "
+     "start kymo mcp there, for example with ssh"),
     (["ls", "here"], "kymo ls: unexpected argument here; kymo ls lists all recordings"),
     (["ls", "-f", "xml"], "kymo ls: unknown format xml; use text or json"),
     (["report", "a", "b"], "kymo report: expected one TARGET, got 2"),
