@@ -315,8 +315,10 @@ int main(int argc, char **argv)
 			{ "-V", "version" },
 			{ "--version", "version" } };
 	const struct cmds_command *command;
-	const char *name = argc > 1 ? argv[1] : "help";
+	const char *name = argc > 1 ? argv[1] : "";
 
+	if (argc < 2)
+		return help_now();
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (!strcmp(aliases[i].word, name))
 			name = aliases[i].command;
@@ -335,7 +337,5 @@ int main(int argc, char **argv)
 	command = cmds_find(name);
 	if (!command)
 		return unknown_command(name);
-	if (argc < 2)
-		return command->run(argc, argv);
 	return command->run(argc - 1, argv + 1);
 }
