@@ -31,6 +31,7 @@ static const struct cmds_option query_options[] = {
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 'n', "limit", "N", "print at most N rows" },
 	{ 0, "timeout", "SECONDS", "cancel the query after this time (600); 0: never" },
+	{ 'w', "repeat", "SECONDS", "repeat the query every SECONDS" },
 	{ 0, "unsafe", NULL, "allow all statements, files and settings" },
 	{ 0 },
 };
@@ -192,6 +193,7 @@ const struct cmds_command cmds_table[] = {
 	  "kymo query 'SHOW TABLES'\tlist tables and columns\n"
 	  "kymo query 4711 'FROM trace.open_zones'\topen zones of a running program\n"
 	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
+	  "kymo query -w 1 4711 'FROM trace.open_zones'\tevery second\n"
 	  "kymo query - < query.sql\tread the SQL from standard input\n" },
 	{ "backtrace", cmd_backtrace, "show the current stack of every thread of a program",
 	  "[OPTIONS] [TARGET]", backtrace_options,
