@@ -188,7 +188,8 @@ const struct cmds_command cmds_table[] = {
 	  "kymo config 4711\tprint all settings\n"
 	  "kymo config 4711 sample_rate=0.01 torch=on\n"
 	  "kymo config latest sample_rate\tprint one value\n" },
-	{ "query", cmd_query, "query a recording with SQL", "[OPTIONS] [TARGET] SQL", query_options,
+	{ "query", cmd_query, "query a recording with SQL", "[OPTIONS] [TARGET] [SQL]",
+	  query_options,
 	  "kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
 	  "kymo query 'SHOW TABLES'\tlist tables and columns\n"
 	  "kymo query 4711 'FROM trace.open_zones'\topen zones of a running program\n"

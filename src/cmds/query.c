@@ -16,6 +16,7 @@
 #include "cmds/guard/guard.h"
 #include "cmds/http_client.h"
 #include "cmds/prompt/pager.h"
+#include "cmds/prompt/prompt.h"
 #include "base/spelling.h"
 #include "store/store.h"
 #include "tables/self_limits.h"
@@ -43,6 +44,8 @@ struct request {
 	uint64_t limit;
 	struct tables_options tables;
 	struct text_style style; /* of standard output, as it was before a pager */
+	bool prompt; /* there is no SQL: it is typed on the terminal */
+	bool untimed; /* the time is not printed */
 	bool paged; /* standard output leads to a pager */
 	double repeat_s; /* 0: the query runs once */
 };
@@ -123,10 +126,25 @@ static bool is_target_alone(const char *word)
 	       (store_is_pid(word, &pid) || !store_resolve(word, path, sizeof(path), NULL));
 }
 
+/* Without SQL a person on a terminal is asked for it. */
+static bool query_is_typed(const struct request *request, const struct cmds_args *args)
+{
+	if (args->word_count > 1 || request->file || request->repeat_s > 0 ||
+	    request->format->binary || !request->style.terminal || !isatty(STDIN_FILENO))
+		return false;
+	return !args->word_count ||
+	       (strcmp(args->words[0], "-") && is_target_alone(args->words[0]));
+}
+
 static int query_take_words(struct request *request, const struct cmds_args *args)
 {
 	int status = -1;
 
+	request->prompt = query_is_typed(request, args);
+	if (request->prompt) {
+		request->target = args->word_count ? args->words[0] : NULL;
+		return -1;
+	}
 	if (!args->word_count)
 		return cmds_wrong("query",
 				  "no SQL given; for example: kymo query 'FROM trace.regions'");
@@ -271,8 +289,9 @@ static void print_footer(const struct request *request, const struct output_coun
 	FILE *out = remarks(request);
 
 	if (request->format->footer && !request->file)
-		fprintf(out, "%s row%s, %s\n", format_count(count->rows).text,
-			count->rows == 1 ? "" : "s", format_duration(ns, style.utf8).text);
+		fprintf(out, "%s row%s%s%s\n", format_count(count->rows).text,
+			count->rows == 1 ? "" : "s", request->untimed ? "" : ", ",
+			request->untimed ? "" : format_duration(ns, style.utf8).text);
 	print_latest(request);
 	if (!request->format->footer || request->file)
 		return;
@@ -439,6 +458,36 @@ static int query_repeat(struct request *request)
 	return status;
 }
 
+/* A statement of the prompt, in a child of its own, as if it had been a command. */
+static void query_typed(void *context, const char *sql)
+{
+	struct request *request = context;
+
+	request->sql = sql;
+	query_run_once(request);
+	fflush(stdout);
+}
+
+/* The recording that is the latest now stays it until the end. */
+static int query_prompt(struct request *request)
+{
+	char path[KYMO_PATH_BYTES];
+	struct prompt_host host = { .run = query_typed,
+				    .context = request,
+				    .untimed = &request->untimed };
+	struct kymo_error err = { 0 };
+
+	if (store_resolve(request->target, path, sizeof(path), &err))
+		return cmds_fail("query", &err);
+	text_line(stdout, "recording %s", path);
+	request->target = path;
+	host.target = path;
+	/* Inherited by the child of each statement: it ends with a status, also before its query
+	   has begun, and not by the signal, which would be meant for the prompt, too. */
+	cmds_interruptible(NULL);
+	return prompt_run(&host);
+}
+
 int cmd_query(int argc, char **argv)
 {
 	struct request request = { .limit = UINT64_MAX,
@@ -447,7 +496,9 @@ int cmd_query(int argc, char **argv)
 				   .tables = { .timeout_ms = TIMEOUT_MS } };
 	int status = query_parse(&request, argc, argv);
 
-	if (status < 0)
+	if (status < 0 && request.prompt)
+		status = query_prompt(&request);
+	else if (status < 0)
 		status = request.repeat_s > 0 ? query_repeat(&request) : query_run_once(&request);
 	buf_fini(&request.text);
 	return status;

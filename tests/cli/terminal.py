@@ -44,7 +44,7 @@ class Terminal:
     def plain(self):
         return ESCAPE.sub("", self.seen)
 
-    def wait(self, *texts, seconds=60):
+    def wait(self, *texts, seconds=30):
         """Waits for these texts, one behind the other, in what comes from here on; returns all up to there."""
         end = time.monotonic() + seconds
         while True:
@@ -60,7 +60,7 @@ class Terminal:
             assert self.status is None and time.monotonic() < end, (texts, plain)
             self.read(0.1)
 
-    def wait_end(self, seconds=60):
+    def wait_end(self, seconds=30):
         """Everything until the program ends."""
         end = time.monotonic() + seconds
         while self.status is None:

@@ -21,7 +21,7 @@
 static pid_t keeper; /* 0: none */
 static int terminal = -1; /* standard output, meanwhile */
 
-/* ---- the choice ----------------------------------------------------------------------------- */
+/* ---- the choice ---------------------------------------------------------------------------- */
 
 static bool is_in_path(const char *program)
 {
@@ -49,7 +49,7 @@ static const char *pager_command(void)
 	return is_in_path("less") ? "less" : NULL;
 }
 
-/* ---- the process between --------------------------------------------------------------------- */
+/* ---- the process between -------------------------------------------------------------------- */
 
 static bool pager_write(int fd, const char *bytes, size_t count)
 {
@@ -141,7 +141,7 @@ static void keep(int in, const char *command, const struct winsize *size)
 	_exit(0);
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 bool pager_begin(void)
 {
