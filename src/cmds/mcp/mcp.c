@@ -319,14 +319,13 @@ static int mcp_serve(struct session *session)
 
 int cmd_mcp(int argc, char **argv)
 {
-	const struct cmds_option *option;
 	struct session session = { 0 };
 	struct cmds_args args;
 	int status;
 
 	cmds_args_init(&args, "mcp", argc, argv);
-	while ((option = cmds_next(&args, &status)))
-		session.no_source = true;
+	while (cmds_next(&args, &status))
+		session.no_source = true; /* the only option */
 	if (status >= 0)
 		return status;
 	if (args.word_count > 1)
