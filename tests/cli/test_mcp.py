@@ -288,7 +288,15 @@ def test_a_cancelled_request_ends_its_processes_and_gets_no_answer(client):
     until(lambda: not alive(tool) and not alive(worker))
 
 
-@pytest.mark.parametrize("end", ["input", "kill"])
+def test_messages_of_a_file_are_answered(shared):
+    calls = [{"name": "query", "arguments": {"sql": f"SELECT {i}"}} for i in range(3)]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}) for call in calls]
+    result = shared("mcp", shared.path, stdin="\n".join(lines + [""]).encode())
+    assert (result.status, result.err) == (0, "")
+    assert [f"[{i}]" in line for i, line in enumerate(result.out.splitlines())] == [True] * 3
+
+
+@pytest.mark.parametrize("end", ["output", "kill"])
 def test_a_client_that_goes_leaves_no_process(shared, end):
     client = Client(shared, shared.path)
     client.send(client.request("tools/call", name="query", arguments={"sql": ENDLESS, "timeout": 60}))
@@ -296,8 +304,11 @@ def test_a_client_that_goes_leaves_no_process(shared, end):
     worker, = until(lambda: children(tool))
     if end == "kill":
         client.process.kill()
-    client.close()
+    client.process.stdout.close()
+    client.process.stdin.close()
     until(lambda: not alive(tool) and not alive(worker))
+    client.process.stderr.close()
+    client.process.wait(60)
 
 
 def test_requests_that_come_together_are_all_answered(client):

@@ -132,7 +132,7 @@ static void look_for_cancellation(struct call *call, const struct json_part *id,
 {
 	if (call->cancelled)
 		return;
-	call->cancelled = mcp_input_cancels(input, id) || input->ended;
+	call->cancelled = mcp_input_cancels(input, id);
 	if (call->cancelled)
 		mcp_call_end(call);
 }
@@ -145,8 +145,9 @@ static void mcp_call_wait(struct call *call, const struct json_part *id, struct 
 	while (call->fds[CALL_OUT] >= 0 || call->fds[CALL_ERR] >= 0) {
 		struct pollfd polled[] = { { call->fds[CALL_OUT], POLLIN, 0 },
 					   { call->fds[CALL_ERR], POLLIN, 0 },
-					   { listen ? input->fd : -1, POLLIN, 0 } };
-		int ready = poll(polled, 3, 200);
+					   { listen ? input->fd : -1, POLLIN, 0 },
+					   { call->cancelled ? -1 : STDOUT_FILENO, 0, 0 } };
+		int ready = poll(polled, 4, 200);
 
 		mcp_call_deadlines(call);
 		for (int i = 0; ready > 0 && i < CALL_OUTPUTS; i++)
@@ -156,6 +157,11 @@ static void mcp_call_wait(struct call *call, const struct json_part *id, struct 
 			/* A full buffer of requests waits until this one is answered. */
 			listen = mcp_input_read(input);
 			look_for_cancellation(call, id, input);
+		}
+		/* The end of the input alone is that of a file of messages. */
+		if (ready > 0 && (polled[3].revents & (POLLERR | POLLHUP))) {
+			call->cancelled = true;
+			mcp_call_end(call);
 		}
 	}
 }
