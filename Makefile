@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint spark doors soak healthy foreign install sbom clean setup help
+.PHONY: build demo classifier test bench lint spark mcp doors soak healthy foreign install sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -43,6 +43,14 @@ spark: ## a Spark cluster on loopback answers as kymo does; installs pyspark (45
 	@[ -x build/spark/bin/python ] || .venv/bin/python -m venv build/spark
 	@build/spark/bin/python -m pip install -q pytest setuptools 'pyspark==$(SPARK)'
 	@build/spark/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/spark tests/spark
+
+MCP = 2.3.0
+mcp: ## kymo mcp with the official client; installs the package mcp (50 MB) in build/mcp; MCP=1.27.0
+	@tools/setup build test
+	@tools/build
+	@[ -x build/mcp/bin/python ] || .venv/bin/python -m venv build/mcp
+	@build/mcp/bin/python -m pip install -q pytest 'mcp==$(MCP)'
+	@build/mcp/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/mcp tests/mcp
 
 doors: ## OpenVINO, OpenCV, NCCL, DALI, JAX and SYCL under kymo; installs them (3 GB) in build/doors
 	@tools/setup build test

@@ -53,8 +53,12 @@ int cmd_completion(int argc, char **argv);
 int cmd_serve(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_lake(int argc, char **argv);
+int cmd_mcp(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
+
+/* `kymo` without words: what runs now, the newest recording, and what to type; at most 20 lines. */
+int help_now(void);
 
 /* A parser for the options and words of a command line. */
 struct cmds_args {

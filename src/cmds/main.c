@@ -33,6 +33,7 @@ static const struct cmds_option query_options[] = {
 	{ 0, "force", NULL, "overwrite an existing file" },
 	{ 'n', "limit", "N", "print at most N rows" },
 	{ 0, "timeout", "SECONDS", "cancel the query after this time (600); 0: never" },
+	{ 'w', "repeat", "SECONDS", "repeat the query every SECONDS" },
 	{ 0, "unsafe", NULL, "allow all statements, files and settings" },
 	{ 0 },
 };
@@ -159,6 +160,11 @@ static const struct cmds_option serve_options[] = {
 	{ 0 },
 };
 
+static const struct cmds_option mcp_options[] = {
+	{ 0, "no-source", NULL, "leave the text of source files out of answers" },
+	{ 0 },
+};
+
 static const struct cmds_option lake_options[] = {
 	{ 0, "run", "NAME", "name of the job (the id of its scheduler)" },
 	{ 0, "tier", "N", "0: totals; 1: also steps; 2: all tables (2)" },
@@ -185,11 +191,13 @@ const struct cmds_command cmds_table[] = {
 	  "kymo config 4711\tprint all settings\n"
 	  "kymo config 4711 sample_rate=0.01 torch=on\n"
 	  "kymo config latest sample_rate\tprint one value\n" },
-	{ "query", cmd_query, "query a recording with SQL", "[OPTIONS] [TARGET] SQL", query_options,
+	{ "query", cmd_query, "query a recording with SQL", "[OPTIONS] [TARGET] [SQL]",
+	  query_options,
 	  "kymo query 'FROM trace.regions ORDER BY self_ns DESC LIMIT 10'\n"
 	  "kymo query 'SHOW TABLES'\tlist tables and columns\n"
 	  "kymo query 4711 'FROM trace.open_zones'\topen zones of a running program\n"
 	  "kymo query run.kymo -f csv -o steps.csv 'FROM trace.steps'\n"
+	  "kymo query -w 1 4711 'FROM trace.open_zones'\tevery second\n"
 	  "kymo query - < query.sql\tread the SQL from standard input\n" },
 	{ "backtrace", cmd_backtrace, "show the current stack of every thread of a program",
 	  "[OPTIONS] [TARGET]", backtrace_options,
@@ -267,6 +275,10 @@ const struct cmds_command cmds_table[] = {
 	  "kymo lake add runs/a runs/b /shared/lake\tadd what is new\n"
 	  "kymo query /shared/lake/JOB 'FROM dist.late'\tall tables, as of a recording\n"
 	  "kymo lake check /shared/lake/JOB\twhich rows are missing, and why\n" },
+	{ "mcp", cmd_mcp, "answer the questions of an assistant (Model Context Protocol)",
+	  "[OPTIONS] [TARGET]", mcp_options,
+	  "kymo mcp\tstarted by the assistant\n"
+	  "ssh host kymo mcp\trecordings of another machine\n" },
 	{ "help", cmd_help, "show the help of a command", "[COMMAND]", no_options,
 	  "kymo help query\n" },
 	{ "version", cmd_version, "print the version", "", no_options, "kymo version\n" },
@@ -309,8 +321,10 @@ int main(int argc, char **argv)
 			{ "-V", "version" },
 			{ "--version", "version" } };
 	const struct cmds_command *command;
-	const char *name = argc > 1 ? argv[1] : "help";
+	const char *name = argc > 1 ? argv[1] : "";
 
+	if (argc < 2)
+		return help_now();
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
 		if (!strcmp(aliases[i].word, name))
 			name = aliases[i].command;
@@ -329,7 +343,5 @@ int main(int argc, char **argv)
 	command = cmds_find(name);
 	if (!command)
 		return unknown_command(name);
-	if (argc < 2)
-		return command->run(argc, argv);
 	return command->run(argc - 1, argv + 1);
 }

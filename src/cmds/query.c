@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "cmds/guard/guard.h"
 #include "cmds/http_client.h"
+#include "cmds/prompt/pager.h"
+#include "cmds/prompt/prompt.h"
 #include "base/spelling.h"
 #include "store/store.h"
 #include "tables/self_limits.h"
@@ -26,6 +30,8 @@
 
 #define SQL_BYTES_MOST (1u << 20)
 #define TIMEOUT_MS 600000 /* without --timeout */
+#define REPEAT_LEAST_S 0.1
+#define REPEAT_ROOM 5 /* lines of the screen for the header of a table and what is below it */
 
 struct request {
 	const char *target; /* NULL: latest */
@@ -37,6 +43,11 @@ struct request {
 	bool force;
 	uint64_t limit;
 	struct tables_options tables;
+	struct text_style style; /* of standard output, as it was before a pager */
+	bool prompt; /* there is no SQL: it is typed on the terminal */
+	bool untimed; /* the time is not printed */
+	bool paged; /* standard output leads to a pager */
+	double repeat_s; /* 0: the query runs once */
 };
 
 /* ---- the command line ----------------------------------------------------------------------- */
@@ -78,6 +89,9 @@ static int query_take_option(void *context, struct cmds_args *args,
 	else if (!strcmp(option->name, "limit") &&
 		 cmds_number(args, option, 1e15, &number, &status))
 		request->limit = (uint64_t)number;
+	else if (!strcmp(option->name, "repeat") &&
+		 cmds_number(args, option, 86400, &number, &status))
+		request->repeat_s = number < REPEAT_LEAST_S ? REPEAT_LEAST_S : number;
 	else if (!strcmp(option->name, "timeout") &&
 		 cmds_number(args, option, 4e6, &number, &status))
 		request->tables.timeout_ms = number > 0 && number < 0.001
@@ -112,10 +126,25 @@ static bool is_target_alone(const char *word)
 	       (store_is_pid(word, &pid) || !store_resolve(word, path, sizeof(path), NULL));
 }
 
+/* Without SQL a person on a terminal is asked for it. */
+static bool query_is_typed(const struct request *request, const struct cmds_args *args)
+{
+	if (args->word_count > 1 || request->file || request->repeat_s > 0 ||
+	    request->format->binary || !request->style.terminal || !isatty(STDIN_FILENO))
+		return false;
+	return !args->word_count ||
+	       (strcmp(args->words[0], "-") && is_target_alone(args->words[0]));
+}
+
 static int query_take_words(struct request *request, const struct cmds_args *args)
 {
 	int status = -1;
 
+	request->prompt = query_is_typed(request, args);
+	if (request->prompt) {
+		request->target = args->word_count ? args->words[0] : NULL;
+		return -1;
+	}
 	if (!args->word_count)
 		return cmds_wrong("query",
 				  "no SQL given; for example: kymo query 'FROM trace.regions'");
@@ -148,7 +177,10 @@ static int query_parse(struct request *request, int argc, char **argv)
 	status = cmds_take_all(&args, query_take_option, request);
 	if (status < 0)
 		status = query_take_words(request, &args);
-	if (status < 0 && request->format->binary && !request->file && isatty(STDOUT_FILENO))
+	if (status < 0 && request->repeat_s > 0 && (request->file || request->format->binary))
+		return cmds_wrong("query", "--repeat prints text; it works without -o, and with "
+					   "table, json or csv");
+	if (status < 0 && request->format->binary && !request->file && request->style.terminal)
 		return cmds_wrong("query", "cannot write %s to a terminal; use -o FILE or a pipe",
 				  request->format->name);
 	return status;
@@ -202,7 +234,7 @@ static int query_write_file(const struct request *request, struct tables_result 
 static int write_result(const struct request *request, struct tables_result *result,
 			struct output_count *count, struct kymo_error *err)
 {
-	struct output_options options = { .style = text_style_of(stdout), .limit = request->limit };
+	struct output_options options = { .style = request->style, .limit = request->limit };
 
 	if (!request->file)
 		return request->format->write(result, &options, stdout, count, err);
@@ -211,6 +243,12 @@ static int write_result(const struct request *request, struct tables_result *res
 	if (request->format->write_file)
 		return request->format->write_file(result, request->file, err);
 	return query_write_file(request, result, &options, count, err);
+}
+
+/* Where what is not the result goes: not beside a pager on the same terminal. */
+static FILE *remarks(const struct request *request)
+{
+	return request->paged && isatty(STDERR_FILENO) ? stdout : stderr;
 }
 
 /* Explains why a table is empty. */
@@ -228,7 +266,7 @@ static void hint(const struct request *request)
 
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		if (strcasestr(request->sql, hints[i].table))
-			fprintf(stderr, "%s\n", hints[i].sentence);
+			fprintf(remarks(request), "%s\n", hints[i].sentence);
 }
 
 /* True if a person did not choose the recording. */
@@ -242,23 +280,25 @@ static bool is_latest(const struct request *request)
 static void print_latest(const struct request *request)
 {
 	if (request->latest)
-		text_line(stderr, "recording %s", request->latest);
+		text_line(remarks(request), "recording %s", request->latest);
 }
 
 static void print_footer(const struct request *request, const struct output_count *count, double ns)
 {
 	struct text_style style = text_style_of(stderr);
+	FILE *out = remarks(request);
 
 	if (request->format->footer && !request->file)
-		fprintf(stderr, "%s row%s, %s\n", format_count(count->rows).text,
-			count->rows == 1 ? "" : "s", format_duration(ns, style.utf8).text);
+		fprintf(out, "%s row%s%s%s\n", format_count(count->rows).text,
+			count->rows == 1 ? "" : "s", request->untimed ? "" : ", ",
+			request->untimed ? "" : format_duration(ns, style.utf8).text);
 	print_latest(request);
 	if (!request->format->footer || request->file)
 		return;
 	if (count->hidden_count)
-		text_line(stderr, "%zu columns do not fit this terminal and are left out: %s",
+		text_line(out, "%zu columns do not fit this terminal and are left out: %s",
 			  count->hidden_count, count->hidden);
-	if (!count->rows && isatty(STDOUT_FILENO))
+	if (!count->rows && request->style.terminal)
 		hint(request);
 }
 
@@ -327,7 +367,7 @@ static void add_field(struct buf *body, const char *key, const char *text)
 
 static int query_ask_remote(const struct request *request)
 {
-	struct text_style style = text_style_of(stdout);
+	struct text_style style = request->style;
 	bool json = !strcmp(request->format->name, "json");
 	/* The server's own limit is lower than the default here. */
 	bool most = !request->tables.timeout_ms || request->tables.timeout_ms == TIMEOUT_MS;
@@ -345,7 +385,7 @@ static int query_ask_remote(const struct request *request)
 	/* Without a server, json is an array of objects. */
 	add_field(&body, "format", json ? "objects" : request->format->name);
 	buf_print(&body, "\"columns\":%d,\"limit\":%" PRIu64 ",\"timeout_s\":%g}",
-		  isatty(STDOUT_FILENO) && !request->file ? style.columns : 0,
+		  style.terminal && !request->file ? style.columns : 0,
 		  request->limit < REMOTE_ROWS ? request->limit : REMOTE_ROWS, seconds);
 	status = http_client_print("query", request->target, "/api/query", &body, request->file,
 				   request->force);
@@ -360,21 +400,106 @@ static int query_local(void *context)
 	int status;
 
 	query_wrap_limit(request);
-	status = query_answer(request, &err) ? cmds_fail("query", &err) : cmds_finish("query");
+	if (query_answer(request, &err)) {
+		if (request->paged && err.code == EPIPE)
+			return CMDS_OK; /* the reader has seen enough */
+		status = cmds_fail("query", &err);
+	} else {
+		status = request->paged && fflush(stdout) ? CMDS_OK : cmds_finish("query");
+	}
 	return cmds_interrupted() ? CMDS_INTERRUPTED : status;
+}
+
+/* ---- once, or again and again ---------------------------------------------------------------- */
+
+static int query_run_once(struct request *request)
+{
+	int status;
+
+	if (http_client_is(request->target))
+		return query_ask_remote(request);
+	if (!request->file && !request->format->binary && !request->repeat_s)
+		request->paged = pager_begin();
+	if (request->paged) {
+		guard_at_end(pager_end);
+		signal(SIGPIPE, SIG_IGN); /* a pager may end before the result */
+	}
+	status = cmds_guarded("query", query_local, request);
+	pager_end();
+	return status;
+}
+
+/* Between two results: a new screen, or an empty line in a pipe. */
+static void repeat_separate(const struct request *request, bool first)
+{
+	if (request->style.terminal)
+		fputs("\033[H\033[2J", stdout);
+	else if (!first)
+		putchar('\n');
+	fflush(stdout);
+}
+
+/* Ctrl-C ends it, during a query by the status of that. */
+static int query_repeat(struct request *request)
+{
+	int status = CMDS_OK, lines = text_lines_of(stdout) - REPEAT_ROOM;
+
+	if (request->style.terminal && lines > 0 && request->limit > (uint64_t)lines)
+		request->limit = (uint64_t)lines;
+	for (bool first = true; status == CMDS_OK; first = false) {
+		struct timespec nap = { .tv_sec = (time_t)request->repeat_s };
+
+		nap.tv_nsec = (long)((request->repeat_s - (double)nap.tv_sec) * 1e9);
+		if (!first)
+			nanosleep(&nap, NULL);
+		repeat_separate(request, first);
+		status = query_run_once(request);
+	}
+	return status;
+}
+
+/* A statement of the prompt, in a child of its own, as if it had been a command. */
+static void query_typed(void *context, const char *sql)
+{
+	struct request *request = context;
+
+	request->sql = sql;
+	query_run_once(request);
+	fflush(stdout);
+}
+
+/* The recording that is the latest now stays it until the end. */
+static int query_prompt(struct request *request)
+{
+	char path[KYMO_PATH_BYTES];
+	struct prompt_host host = { .run = query_typed,
+				    .context = request,
+				    .untimed = &request->untimed };
+	struct kymo_error err = { 0 };
+
+	if (store_resolve(request->target, path, sizeof(path), &err))
+		return cmds_fail("query", &err);
+	text_line(stdout, "recording %s", path);
+	request->target = path;
+	host.target = path;
+	/* Inherited by the child of each statement: it ends with a status, also before its query
+	   has begun, and not by the signal, which would be meant for the prompt, too. */
+	cmds_interruptible(NULL);
+	return prompt_run(&host);
 }
 
 int cmd_query(int argc, char **argv)
 {
 	struct request request = { .limit = UINT64_MAX,
 				   .format = output_find("table"),
+				   .style = text_style_of(stdout),
 				   .tables = { .timeout_ms = TIMEOUT_MS } };
 	int status = query_parse(&request, argc, argv);
 
-	if (status < 0)
-		status = http_client_is(request.target)
-				 ? query_ask_remote(&request)
-				 : cmds_guarded("query", query_local, &request);
+	if (status < 0 && request.prompt)
+		status = query_prompt(&request);
+	else if (status < 0)
+		status = request.repeat_s > 0 ? query_repeat(&request) : query_run_once(&request);
 	buf_fini(&request.text);
 	return status;
 }

@@ -190,7 +190,7 @@ def test_ctrl_c_in_a_terminal_cancels_once(recorded):
     pid, terminal = pty.fork()
     if not pid:
         os.execve(KYMO, ["kymo", "query", str(recorded.recording), "SELECT count(*) FROM range(1000000000000) a, range(1000) b"],
-                  recorded.env)
+                  {**recorded.env, "PAGER": "cat"})  # one child
     child = until(lambda: child_of(pid))
     until(lambda: cpu_seconds(child) > 0.3)
     os.write(terminal, b"\x03")

@@ -27,7 +27,7 @@ class Kymo:
         self.cwd.mkdir()
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("KYMO") or k == "KYMO_DUCKDB"}
         self.env.update(KYMO_DIR=str(home / "live"), XDG_STATE_HOME=str(home / "state"), HOME=str(home),
-                        LC_ALL="C.UTF-8", TZ="UTC", TERM="xterm", KYMO_QUIET="1")
+                        LC_ALL="C.UTF-8", TZ="UTC", TERM="xterm", KYMO_QUIET="1", PAGER="cat")
         (home / "live").mkdir(mode=0o700)
 
     def __call__(self, *arguments, stdin=b"", env=None, cwd=None, timeout=60):

@@ -147,6 +147,32 @@ def test_bash_continues_the_quotes_that_are_typed(place, shell, typed, begins):
     assert list(place.work.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("typed, means", [
+    ("latest \"FROM trace.mar", "FROM trace.marks"), ("latest 'SELECT 1 FROM trace.st", "SELECT 1 FROM trace.steps"),
+    ("-f csv latest \"FROM trace.steps SELECT dur", "FROM trace.steps SELECT duration_ns"),
+    ("latest \"FROM trace.steps s SELECT s.dur", "FROM trace.steps s SELECT s.duration_ns")])
+def test_sql_is_completed_by_tables_and_columns(place, shell, name, typed, means):
+    assert shell(name).complete(typed)[-1].rstrip() == means
+
+
+def test_sql_offers_tables_of_the_program_and_columns_of_named_tables(kymo):
+    path = kymo.record()
+
+    def offered(sql, *words):
+        return [line.split("\t")[0] for line in kymo("completion", "fish", "--", "query", *words, f'"{sql}').out.split("\0") if line]
+    assert offered("FROM app", path) == ["FROM app.requests"]
+    assert offered("from APP", path) == ["from app.requests"]
+    assert offered("FROM app.requests SELECT pa", path) == ["FROM app.requests SELECT path"]
+    assert offered("SELECT pa", path) == []  # no table is named
+    assert offered("FROM trace.steps, trace.zones SELECT dur", path) == ["FROM trace.steps, trace.zones SELECT duration_ns"]
+    assert offered("FROM host.", path) and all(word.startswith("FROM host.") for word in offered("FROM host.", path))
+    assert offered("FROM trace.ste") == ["FROM trace.steps"]  # the only word: the target is latest
+    assert offered("FROM trace.ste", "/nonexistent") == ["FROM trace.steps"]
+    assert offered("x", path, "SELECT 1") == []
+    assert "latest" in [line.split("\t")[0] for line in kymo("completion", "fish", "--", "query", "").out.split("\0")]
+
+
 def ask(place, *words):
     return subprocess.run([KYMO, "completion", *words], env=place.env, capture_output=True, check=True, cwd=place.work).stdout
 

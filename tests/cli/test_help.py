@@ -1,20 +1,46 @@
 """Help, versions and wrong use."""
+import contextlib
 import re
 
 import pytest
-
-from conftest import ROOT
+from conftest import KYMO, PROGS, ROOT
+from probe_tools import program, until
 
 COMMANDS = ["run", "attach", "ls", "config", "query", "backtrace", "report", "compare", "import", "export", "flame", "top",
-            "snapshot", "trigger", "lake", "pack", "rm", "serve", "doctor", "completion", "help", "version"]
+            "snapshot", "trigger", "lake", "pack", "rm", "serve", "mcp", "doctor", "completion", "help", "version"]
 
 
-@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+@pytest.mark.parametrize("arguments", [["help"], ["--help"], ["-h"]])
 def test_help_lists_every_command(kymo, arguments):
     result = kymo(*arguments)
     assert result.status == 0 and result.err == ""
     for command in COMMANDS:
         assert f"  kymo {command}" in result.out
+
+
+def test_without_words_kymo_prints_what_runs_and_what_to_type(kymo):
+    result = kymo()
+    assert (result.status, result.err) == (0, "")
+    assert result.out == ("No recorded program is running.\nThere are no recordings.\n\nType:\n"
+                          "  kymo run -- python train.py    record a program\n  kymo help                      all commands\n")
+    path = kymo.record()
+    result = kymo()
+    assert result.out.startswith("No recorded program is running.\nNewest recording: cli_fixture, started ")
+    assert f"\n  {path}\n" in result.out and "  kymo report  " in result.out
+
+
+def test_without_words_kymo_lists_at_most_five_running_programs_in_20_lines(kymo):
+    pids = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            command = [KYMO, "run", "-q", "--", PROGS / "cli_fixture", "open"]
+            run = stack.enter_context(program(command, cwd=kymo.cwd, env=kymo.env))
+            pids.append(until(lambda run=run: run.first_line))
+        result = kymo()
+    assert result.out.startswith("Running now:\n") and "\n  and 1 more: kymo ls\n" in result.out
+    assert sum(f"  {pid} " in result.out for pid in pids) == 5
+    assert len(result.out.splitlines()) <= 20 and "  kymo backtrace --why PID  " in result.out
+    assert [line for line in result.out.splitlines() if len(line) > 80 and str(kymo.cwd) not in line] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -140,6 +166,9 @@ WRONG = [
     (["query", "--limit", "many", "x"], "kymo query: --limit needs a number from 0 to 1e+15, not many"),
     (["query", "--timeout", "nan", "x"], "kymo query: --timeout needs a number from 0 to 4000000, not nan"),
     (["query", " ; "], "kymo query: the SQL is empty"),
+    (["mcp", "a", "b"], "kymo mcp: expected one TARGET, got 2"),
+    (["mcp", "localhost:8086"], "kymo mcp: localhost:8086 is an address, and only recordings of this machine are read; "
+     "start kymo mcp there, for example with ssh"),
     (["ls", "here"], "kymo ls: unexpected argument here; kymo ls lists all recordings"),
     (["ls", "-f", "xml"], "kymo ls: unknown format xml; use text or json"),
     (["report", "a", "b"], "kymo report: expected one TARGET, got 2"),

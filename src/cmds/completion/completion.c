@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "cmds/completion/shell_words.h"
+#include "cmds/completion/sql_words.h"
 #include "store/store.h"
 #include "views/term/text.h"
 
@@ -44,7 +45,7 @@ static const struct {
 		  "(commandline -ct) 2>/dev/null | string split0)'\n" },
 };
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- words ---------------------------------------------------------------------------------- */
 
 enum shell { SHELL_OLD, SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 
@@ -199,6 +200,70 @@ static bool takes_target(const struct cmds_command *command)
 	       !strcmp(command->name, "compare");
 }
 
+/* ---- SQL ------------------------------------------------------------------------------------- */
+
+/* Words of kymo query before the incomplete one that are no options and no values of them. Returns
+   their number; *target: the first. */
+static size_t query_words(const struct cmds_command *query, const char *const *words, size_t count,
+			  const char **target)
+{
+	size_t found = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		const struct cmds_option *option = find_option(query->options, words[i]);
+
+		if (option && option->value)
+			i++;
+		else if (words[i][0] != '-' && !found++)
+			*target = words[i];
+	}
+	return found;
+}
+
+struct sql_word {
+	const struct asked *asked;
+	size_t begin; /* of the incomplete word in the SQL */
+};
+
+/* The shell replaces its whole word, which is all of the SQL. */
+static void offer_sql_word(void *context, const char *word, const char *meaning)
+{
+	const struct sql_word *to = context;
+	struct buf whole = { 0 };
+
+	buf_add(&whole, to->asked->typed, to->begin);
+	buf_text(&whole, word);
+	if (!whole.failed)
+		offer(to->asked, buf_get(&whole), meaning);
+	buf_fini(&whole);
+}
+
+static void offer_sql(const struct asked *asked, const char *target)
+{
+	struct sql_word to = { asked, sql_words_begin(asked->typed) };
+	struct sql_words *words = sql_words_open(target);
+
+	if (words)
+		sql_words_offer(words, asked->typed, "", offer_sql_word, &to);
+	sql_words_close(words);
+}
+
+/* True: the incomplete word is SQL. */
+static bool offered_sql(const struct asked *asked, const struct cmds_command *command,
+			const char *const *words, size_t count)
+{
+	const char *target = NULL;
+	size_t found;
+
+	if (strcmp(command->name, "query") != 0)
+		return false;
+	found = query_words(command, words, count, &target);
+	if (found > 1 || (!found && !strpbrk(asked->typed, " \t\n")))
+		return found > 1;
+	offer_sql(asked, target);
+	return true;
+}
+
 /* words: those before the incomplete one, without `kymo`. */
 static void offer_next(const struct asked *asked, const char *const *words, size_t count)
 {
@@ -217,11 +282,11 @@ static void offer_next(const struct asked *asked, const char *const *words, size
 		offer_options(command->options, asked);
 	else if (!strcmp(command->name, "help"))
 		offer_commands(asked);
-	else if (takes_target(command))
+	else if (!offered_sql(asked, command, words, count) && takes_target(command))
 		offer_targets(asked);
 }
 
-/* ---- bash ------------------------------------------------------------------------------------ */
+/* ---- bash ----------------------------------------------------------------------------------- */
 
 #define WORDS_MOST 64
 
@@ -275,17 +340,26 @@ static void answer_bash(const char *text, const char *replaced)
 		buf_fini(&line.words[i]);
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 /* Questions of the scripts: kymo completion [SHELL] -- WORD… */
 static void answer(enum shell shell, const char *const *words, size_t count)
 {
 	struct asked asked = { .shell = shell, .typed = count ? words[count - 1] : "" };
+	struct buf typed = { 0 };
+	enum shell_quotes open;
 
-	if (shell == SHELL_BASH)
+	if (shell == SHELL_BASH) {
 		answer_bash(count ? words[0] : "", count > 1 ? words[1] : "");
-	else
-		offer_next(&asked, words, count ? count - 1 : 0);
+		return;
+	}
+	/* fish gives the word with its quotes, zsh without them. */
+	if (asked.typed[0] == '"' || asked.typed[0] == '\'') {
+		shell_words_read(asked.typed, asked.typed + strlen(asked.typed), &typed, &open);
+		asked.typed = buf_get(&typed);
+	}
+	offer_next(&asked, words, count ? count - 1 : 0);
+	buf_fini(&typed);
 }
 
 static bool is_question(int argc, char **argv, enum shell *shell)

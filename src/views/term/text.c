@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 
+#define LINES_USUAL 24
 #define COLUMNS_USUAL 80
 #define COLUMNS_LEAST 64 /* below it lines wrap */
 #define COLUMNS_MOST 400
@@ -37,6 +38,13 @@ static int columns_of(int fd)
 	if (size.ws_col < COLUMNS_LEAST)
 		return COLUMNS_LEAST;
 	return size.ws_col > COLUMNS_MOST ? COLUMNS_MOST : size.ws_col;
+}
+
+int text_lines_of(FILE *out)
+{
+	struct winsize size;
+
+	return ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_row ? LINES_USUAL : size.ws_row;
 }
 
 struct text_style text_style_of(FILE *out)

@@ -23,6 +23,9 @@ struct text_style {
    colour. */
 struct text_style text_style_of(FILE *out);
 
+/* Lines of a terminal; 24 if unknown. */
+int text_lines_of(FILE *out);
+
 enum text_paint {
 	TEXT_PLAIN,
 	TEXT_BOLD,
