@@ -7,5 +7,7 @@
 
 /* The hash of the columns that files of a catalog's table have in a lake (lake_hash_column). */
 uint64_t catalog_lake_columns(const struct catalog_view *view);
+/* A query without rows that has these columns. */
+void catalog_lake_nothing(struct buf *out, const struct catalog_view *view);
 
 #endif
