@@ -4,7 +4,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -38,6 +41,30 @@ def test_a_page_and_a_comparison_are_made(shared, tmp_path):
     shared.kymo("report", "lake/a", tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 100_000
     shared.kymo("compare", "lake/a", "job")
+
+
+def test_the_viewer_shows_a_job(shared):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = shared.start("serve", "--port", port, "lake/a")
+    try:
+        wanted = urllib.request.Request(f"http://127.0.0.1:{port}/api/query", b'{"sql":"SELECT count(*) FROM trace.steps"}',
+                                        {"Content-Type": "application/json"})
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(wanted, timeout=60) as answer:
+                    assert json.load(answer)["rows"] == [[480]]
+                break
+            except urllib.error.URLError as e:
+                assert isinstance(e.reason, ConnectionRefusedError) and time.monotonic() < end and server.poll() is None, e
+            time.sleep(0.1)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/report?format=json", timeout=60) as answer:
+            assert any("Rank 3" in verdict["sentence"] for verdict in json.load(answer)["verdicts"])
+    finally:
+        server.kill()
+        server.wait()
+        server.stderr.close()
 
 
 def test_sql_reaches_no_file_outside_of_the_lake(shared):
