@@ -108,12 +108,7 @@ static void add_merged_rows(struct buf *out, const struct lake_table *table, con
 		return;
 	}
 	buf_text(out, "SELECT * REPLACE (");
-	for (size_t i = 0; i < view->column_count; i++) {
-		buf_text(out, i ? ", " : "");
-		catalog_quote(out, view->columns[i].name);
-		buf_print(out, "::%s AS ", view->columns[i].type);
-		catalog_quote(out, view->columns[i].name);
-	}
+	catalog_lake_casts(out, view);
 	buf_text(out, ") FROM (");
 	catalog_lake_nothing(out, view);
 	buf_print(out,

@@ -11,6 +11,16 @@ uint64_t catalog_lake_columns(const struct catalog_view *view)
 	return hash;
 }
 
+void catalog_lake_casts(struct buf *out, const struct catalog_view *view)
+{
+	for (size_t i = 0; i < view->column_count; i++) {
+		buf_text(out, i ? ", " : "");
+		catalog_quote(out, view->columns[i].name);
+		buf_print(out, "::%s AS ", view->columns[i].type);
+		catalog_quote(out, view->columns[i].name);
+	}
+}
+
 void catalog_lake_nothing(struct buf *out, const struct catalog_view *view)
 {
 	buf_text(out, "SELECT ");

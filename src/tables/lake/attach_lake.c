@@ -86,18 +86,6 @@ static size_t add_files(struct buf *out, const struct lake_session *session,
 	return count;
 }
 
-/* Each column with its type, so that a file with another one is an error, not another answer. */
-static void add_select(struct buf *out, const struct catalog_view *view)
-{
-	buf_text(out, "SELECT ");
-	for (size_t i = 0; i < view->column_count; i++) {
-		buf_text(out, i ? ", " : "");
-		catalog_quote(out, view->columns[i].name);
-		buf_print(out, "::%s AS ", view->columns[i].type);
-		catalog_quote(out, view->columns[i].name);
-	}
-}
-
 /* Files of today as they are; those of another version by the names of their columns, with NULL
    for the ones that they lack. */
 static void add_rows(struct buf *out, const struct lake_session *session,
@@ -109,14 +97,16 @@ static void add_rows(struct buf *out, const struct lake_session *session,
 	bool any = false;
 
 	if (table && add_files(&files, session, table, columns, true)) {
-		add_select(out, view);
+		buf_text(out, "SELECT ");
+		catalog_lake_casts(out, view);
 		buf_print(out, " FROM %s", buf_get(&files));
 		any = true;
 	}
 	buf_reset(&files);
 	if (table && add_files(&files, session, table, columns, false)) {
 		buf_text(out, any ? " UNION ALL " : "");
-		add_select(out, view);
+		buf_text(out, "SELECT ");
+		catalog_lake_casts(out, view);
 		buf_text(out, " FROM (");
 		catalog_lake_nothing(out, view);
 		buf_print(out, " UNION ALL BY NAME FROM %s)", buf_get(&files));
