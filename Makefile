@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint spark mcp doors soak healthy foreign install sbom clean setup help
+.PHONY: build demo classifier test bench lint spark readers mcp doors soak healthy foreign install sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -51,6 +51,13 @@ mcp: ## kymo mcp with the official client; installs the package mcp (50 MB) in b
 	@[ -x build/mcp/bin/python ] || .venv/bin/python -m venv build/mcp
 	@build/mcp/bin/python -m pip install -q pytest 'mcp==$(MCP)'
 	@build/mcp/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/mcp tests/mcp
+
+readers: ## chDB, DataFusion, Daft, Sail and others read a lake as it is; installs them (1.6 GB) in build/readers
+	@tools/setup build test
+	@tools/build
+	@[ -x build/readers/bin/python ] || .venv/bin/python -m venv build/readers
+	@build/readers/bin/python -m pip install -q -r tests/readers/requirements.txt
+	@build/readers/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/readers tests/readers
 
 doors: ## OpenVINO, OpenCV, NCCL, DALI, JAX and SYCL under kymo; installs them (3 GB) in build/doors
 	@tools/setup build test

@@ -15,6 +15,7 @@
 #include "lake/lake_plan.h"
 #include "lake_sql.h"
 #include "tables/catalog/catalog.h"
+#include "tables/catalog/lake_columns.h"
 
 #define MERGE_LEAST 2 /* files */
 #define MERGE_MOST 2000 /* files that become one */
@@ -51,10 +52,8 @@ static bool lake_compact_is_counted(struct lake_merge *merge, const struct lake_
 }
 
 static bool can_merge(struct lake_merge *merge, const struct lake_table *table,
-		      const struct lake_file *file, uint64_t columns)
+		      const struct lake_file *file)
 {
-	if (file->columns != columns)
-		return false;
 	if (!strncmp(file->name, "compact-", 8))
 		return false;
 	if (file->first_row != UINT64_MAX)
@@ -95,11 +94,45 @@ static int put_replaced(int directory, const struct lake_table *table, uint64_t 
 	return rc;
 }
 
+/* The rows with the columns of today: a file of another version may lack some, or have more. The
+   tables of a program have those of any of their files. */
+static void add_merged_rows(struct buf *out, const struct lake_table *table, const char *files,
+			    bool of_today)
+{
+	const struct catalog_view *view = lake_file_view(table->schema, table->name);
+
+	if (of_today || !view) {
+		buf_print(out,
+			  "FROM read_parquet(%s, hive_partitioning = false, union_by_name = %s)",
+			  files, of_today ? "false" : "true");
+		return;
+	}
+	buf_text(out, "SELECT * REPLACE (");
+	catalog_lake_casts(out, view);
+	buf_text(out, ") FROM (");
+	catalog_lake_nothing(out, view);
+	buf_print(out,
+		  " UNION ALL BY NAME FROM read_parquet(%s, hive_partitioning = false, "
+		  "union_by_name = true))",
+		  files);
+}
+
+static bool are_of_today(const struct lake_table *table, const struct lake_file *const *files,
+			 size_t count)
+{
+	const struct catalog_view *view = lake_file_view(table->schema, table->name);
+	bool are = view;
+
+	for (size_t i = 0; are && i < count; i++)
+		are = files[i]->columns == catalog_lake_columns(view);
+	return are;
+}
+
 static int merge_files(struct lake_merge *merge, const struct lake_table *table,
 		       const struct lake_file *const *files, size_t count, struct kymo_error *err)
 {
 	const uint64_t hash = hash_names(files, count);
-	struct buf query = { 0 }, path = { 0 };
+	struct buf query = { 0 }, path = { 0 }, list = { 0 };
 	char name[64];
 	struct lake_file_content content = {
 		.schema = table->schema, .table = table->name, .name = name, .replace = true
@@ -109,27 +142,43 @@ static int merge_files(struct lake_merge *merge, const struct lake_table *table,
 			       : put_replaced(directory, table, hash, files, count, err);
 
 	snprintf(name, sizeof(name), "compact-%016" PRIx64, hash);
-	buf_text(&query, "FROM read_parquet([");
+	buf_char(&list, '[');
 	for (size_t i = 0; i < count; i++) {
 		buf_reset(&path);
 		lake_file_path(&merge->listing->job, table->schema, table->name, files[i]->name,
 			       &path);
-		buf_text(&query, i ? ", " : "");
-		catalog_quote_text(&query, buf_get(&path));
+		buf_text(&list, i ? ", " : "");
+		catalog_quote_text(&list, buf_get(&path));
 		merge->out->bytes_before += files[i]->bytes;
 	}
-	buf_text(&query, "], hive_partitioning = false)");
+	buf_char(&list, ']');
+	add_merged_rows(&query, table, buf_get(&list), are_of_today(table, files, count));
 	content.query = buf_get(&query);
 	if (!rc)
-		rc = query.failed ? error_set(err, ENOMEM, "no memory to compact")
-				  : lake_file_write(&merge->place, &content, NULL, err);
+		rc = query.failed || list.failed
+			     ? error_set(err, ENOMEM, "no memory to compact")
+			     : lake_file_write(&merge->place, &content, NULL, err);
 	for (size_t i = 0; !rc && i < count; i++)
 		unlinkat(directory, files[i]->name, 0);
 	if (directory >= 0)
 		close(directory);
 	buf_fini(&query);
 	buf_fini(&path);
+	buf_fini(&list);
 	return rc;
+}
+
+/* What a killed compaction has left: a merged file stands for them, which only kymo knows. */
+static void remove_replaced(struct lake_merge *merge, const struct lake_table *table)
+{
+	int directory = table->replaced ? lake_file_directory(&merge->place, table->schema,
+							      table->name, false, NULL)
+					: -1;
+
+	for (size_t i = table->count; directory >= 0 && i < table->count + table->replaced; i++)
+		unlinkat(directory, table->files[i].name, 0);
+	if (directory >= 0)
+		close(directory);
 }
 
 static int compact_table(struct lake_merge *merge, const struct lake_table *table,
@@ -139,8 +188,9 @@ static int compact_table(struct lake_merge *merge, const struct lake_table *tabl
 	size_t count = 0;
 	int rc = files ? 0 : error_set(err, ENOMEM, "no memory to compact");
 
+	remove_replaced(merge, table);
 	for (size_t i = 0; files && i < table->count; i++)
-		if (can_merge(merge, table, &table->files[i], table->files[0].columns))
+		if (can_merge(merge, table, &table->files[i]))
 			files[count++] = &table->files[i];
 	for (size_t at = 0; !rc && count - at >= MERGE_LEAST;) {
 		size_t some = count - at < MERGE_MOST ? count - at : MERGE_MOST;

@@ -167,6 +167,19 @@ static int lake_cursor_narrow(struct lake_cursor *cursor, struct recording *reco
 	return 0;
 }
 
+void lake_cursors_whole(struct lake_cursors *cursors, const char *table)
+{
+	for (size_t i = 0; i < cursors->count; i++) {
+		struct lake_cursor *c = &cursors->list[i];
+
+		if (strcmp(c->table, table) != 0 || !c->stream)
+			continue;
+		c->next = head_of(c->stream);
+		c->in_lake = c->stream->kept;
+		c->lost = c->stream->overwritten;
+	}
+}
+
 static uint64_t waiting(const struct lake_cursor *cursor)
 {
 	uint64_t head = cursor->stream ? head_of(cursor->stream) : 0;

@@ -38,6 +38,9 @@ int lake_cursors_take(struct lake_cursors *cursors, const char *table, const cha
 /* Appends those of a table as they will be after the window. */
 void lake_cursors_put(const struct lake_cursors *cursors, const char *table, struct buf *out);
 
+/* All rows that the streams of a table have are in the lake: the table was written as a whole. */
+void lake_cursors_whole(struct lake_cursors *cursors, const char *table);
+
 /* The sum of all cursors of a table: the name of its next file. */
 uint64_t lake_cursors_at(const struct lake_cursors *cursors, const char *table);
 /* Lets streams of a table show only rows from their cursors on, at most `most` in all; those that

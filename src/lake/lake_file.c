@@ -73,11 +73,11 @@ int lake_file_directory(const struct lake_place *place, const char *schema, cons
 	return fd;
 }
 
-static const struct catalog_view *lake_file_view(const struct lake_file_content *content)
+const struct catalog_view *lake_file_view(const char *schema, const char *table)
 {
 	for (size_t i = 0; i < catalog_view_count; i++)
-		if (!strcmp(catalog_views[i].schema, content->schema) &&
-		    !strcmp(catalog_views[i].name, content->table))
+		if (!strcmp(catalog_views[i].schema, schema) &&
+		    !strcmp(catalog_views[i].name, table))
 			return &catalog_views[i];
 	return NULL;
 }
@@ -95,7 +95,7 @@ static bool has_deltas(const struct catalog_view *view)
 /* The text for readers is the last one: they look for it near the end of the file. */
 static void add_copy(struct buf *sql, const struct lake_file_content *content, const char *part)
 {
-	const struct catalog_view *view = lake_file_view(content);
+	const struct catalog_view *view = lake_file_view(content->schema, content->table);
 
 	buf_print(sql, "COPY (%s) TO ", content->query);
 	catalog_quote_text(sql, part);

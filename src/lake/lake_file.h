@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "store/lake/lake_dir.h"
+#include "tables/catalog/catalog.h"
 #include "tables/tables.h"
 
 struct lake_place {
@@ -40,6 +41,8 @@ void lake_file_clean(const struct lake_place *place, const char *writer);
 /* LAKE/SCHEMA.TABLE/run=JOB/NAME */
 void lake_file_path(const struct lake_job *job, const char *schema, const char *table,
 		    const char *name, struct buf *out);
+/* NULL: not one of the catalog's tables. */
+const struct catalog_view *lake_file_view(const char *schema, const char *table);
 /* Runs a statement; *out: the number in its first row and column, may be NULL. */
 int lake_file_number(struct tables *tables, const char *sql, uint64_t *out, struct kymo_error *err);
 

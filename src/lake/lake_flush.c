@@ -300,7 +300,7 @@ static int write_query(struct lake_flush *flush, const char *schema, const char 
 static int lake_flush_whole(struct lake_flush *flush, const char *schema, const char *name,
 			    struct kymo_error *err)
 {
-	struct buf query = { 0 };
+	struct buf query = { 0 }, table = { 0 };
 	int rc;
 
 	buf_text(&query, "FROM rec.");
@@ -310,6 +310,10 @@ static int lake_flush_whole(struct lake_flush *flush, const char *schema, const 
 	rc = query.failed ? error_set(err, ENOMEM, "no memory for %s.%s", schema, name)
 			  : write_query(flush, schema, name, query.data, err);
 	buf_fini(&query);
+	buf_print(&table, "%s.%s", schema, name);
+	if (!rc && !table.failed)
+		lake_cursors_whole(&flush->cursors, table.data);
+	buf_fini(&table);
 	return rc;
 }
 

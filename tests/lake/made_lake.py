@@ -4,7 +4,7 @@
 
     ranks=1000 per_host=8 steps=100 seed=1
     zones=0 samples=0   rows for each rank and step, to fill trace.zones and python.samples
-    merged=1            one file for each table, as after compaction
+    merged=1            a file for 1,000 ranks of each table, as after compaction
     clocks=1            hosts but the first have offsets of up to 5 s and drifts of up to 100 ppm
     straggler=RANK      comes 3 ms late to each collective
     absent=RANK         wrote nothing
@@ -113,6 +113,27 @@ ROWS = {
 }
 
 
+# Tables that a flush adds to: their files are named by their first row.
+ADDED = ("dist.collectives", "trace.steps", "host.process", "trace.zones", "python.samples")
+PART = 1000  # ranks whose rows are in memory at once
+
+
+def write_files(db, folder, parts, mark, version):
+    """A file of each part, a name and a condition; returns rows and bytes."""
+    rows = size = 0
+    for name, where in parts:
+        many = db.execute(f"SELECT count(*) FROM one WHERE {where}").fetchone()[0]
+        if not many:
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.parquet"
+        db.execute(f"COPY (SELECT * EXCLUDE number_ FROM one WHERE {where}) TO '{path}' "
+                   f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION {version}, KV_METADATA {{kymo: '{mark}'}})")
+        rows += many
+        size += path.stat().st_size
+    return rows, size
+
+
 def make(kymo, lake, job, **words):
     with_ = {**WORDS, **words, "job": job}
     tables = {**columns_of(str(kymo)), "kymo.flushes": FLUSHES}
@@ -120,7 +141,8 @@ def make(kymo, lake, job, **words):
     lake.mkdir(parents=True, exist_ok=True)
     db = duckdb.connect()
     db.execute(BASE.format(**with_))
-    hosts = [None] if with_["merged"] else range((with_["ranks"] + with_["per_host"] - 1) // with_["per_host"])
+    hosts = (with_["ranks"] + with_["per_host"] - 1) // with_["per_host"]
+    each = max(PART // with_["per_host"], 1)
     rows = size = 0
     for table, sql in ROWS.items():
         given = db.execute(f"DESCRIBE {sql.format(**with_)}").fetchall()
@@ -128,27 +150,17 @@ def make(kymo, lake, job, **words):
         known = {name for name, _ in tables[table]}
         assert names <= known, (table, names - known)
         select = ", ".join((name if name in names else "NULL") + f'::{kind} AS "{name}"' for name, kind in tables[table])
-        db.execute(f"CREATE OR REPLACE TEMP TABLE one AS SELECT {select}, number AS number_ "
-                   f"FROM ({sql.format(**with_)}) ORDER BY number_, pid")
         version = "v1" if any(kind == "DOUBLE" for _, kind in tables[table]) else "v2"
-        mark = "" if table == "kymo.flushes" else footer(tables[table])
-        where = lake / table / f"run={job}"
-        for number in hosts:
-            many = db.execute("SELECT count(*) FROM one" + (f" WHERE number_ = {number}" if number is not None else "")).fetchone()[0]
-            if not many:
-                continue
-            where.mkdir(parents=True, exist_ok=True)
-            name = "compact-0000000000000001" if number is None else f"host{number}-000000000000"
-            # Tables that a flush adds to are named by their first row.
-            if number is not None and table in ("dist.collectives", "trace.steps", "host.process", "trace.zones",
-        "python.samples"):
-                name += "-r0"
-            one = "" if number is None else f"WHERE number_ = {number}"
-            db.execute(f"COPY (SELECT * EXCLUDE number_ FROM one {one}) TO '{where}/{name}.parquet' "
-                       f"(FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION {version}, "
-                       f"KV_METADATA {{kymo: '{mark or 'kymo lake 1 columns 0000000000000000'}'}})")
-            rows += many
-            size += (where / f"{name}.parquet").stat().st_size
+        mark = "kymo lake 1 columns 0000000000000000" if table == "kymo.flushes" else footer(tables[table])
+        for first in range(0, hosts, each):
+            numbers = range(first, min(first + each, hosts))
+            db.execute(f"CREATE OR REPLACE TEMP TABLE one AS SELECT {select}, number AS number_ "
+                       f"FROM ({sql.format(**with_)}) WHERE number BETWEEN {numbers[0]} AND {numbers[-1]} ORDER BY number_, pid")
+            end = "-r0" if table in ADDED else ""
+            parts = ([(f"compact-{first + 1:016x}", "true")] if with_["merged"]
+                     else [(f"host{number}-000000000000{end}", f"number_ = {number}") for number in numbers])
+            added = write_files(db, lake / table / f"run={job}", parts, mark, version)
+            rows, size = rows + added[0], size + added[1]
     (lake / job).write_text(f"KYMOLAKE 1\nrun {job}\nprogram made\nepoch_unix_ns 1700000000000000000\n")
     return rows, size
 

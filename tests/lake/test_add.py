@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from conftest import NATIVE
+
 
 def files(place, table, job="a"):
     return sorted(p.name for p in (place.path / "lake" / table / f"run={job}").glob("*"))
@@ -122,6 +124,23 @@ def test_what_a_killed_flush_has_begun_is_removed_by_the_next(place):
         (place.path / "lake" / name).write_bytes(b"PAR1")
     place.kymo("lake", "add", "--run", "a", "job", "lake")
     assert [name for name in os.listdir(place.path / "lake") if name.endswith(".part")] == [others]
+
+
+def test_tables_that_are_written_as_a_whole_are_counted(place):
+    place.kymo("run", "-q", "-o", "rec", "--", NATIVE / "cli_fixture", "plain")
+    asked = ("SELECT table_name, sum(emitted)::INT AS emitted, sum(in_lake)::INT AS in_lake, sum(waiting)::INT AS waiting "
+             "FROM kymo.flushes WHERE table_name IN ('trace.marks', 'trace.zones') GROUP BY 1 ORDER BY 1")
+    place.kymo("lake", "add", "--run", "a", "--tier", "0", "rec", "lake")
+    assert [tuple(row.values()) for row in place.ask("lake/a", asked)] == [("trace.marks", 3, 0, 3), ("trace.zones", 120, 0, 120)]
+    for _ in range(2):
+        place.kymo("lake", "add", "--run", "a", "rec", "lake")
+        assert [tuple(row.values()) for row in place.ask("lake/a", asked)] == [("trace.marks", 3, 3, 0), ("trace.zones", 120, 120, 0)]
+        assert place.value("lake/a", "SELECT sum(waiting)::INT FROM kymo.flushes") == 0
+    for file in (place.path / "lake/trace.counters/run=a").glob("*.parquet"):
+        file.unlink()
+    checked = place.kymo("lake", "check", "lake/a", good=False)
+    assert checked.returncode == 1
+    assert "trace.counters has 0 rows, its flushes wrote 4: files were removed" in checked.stdout
 
 
 def test_a_removed_file_is_named_by_check(place):

@@ -4,7 +4,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -38,6 +41,30 @@ def test_a_page_and_a_comparison_are_made(shared, tmp_path):
     shared.kymo("report", "lake/a", tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 100_000
     shared.kymo("compare", "lake/a", "job")
+
+
+def test_the_viewer_shows_a_job(shared):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = shared.start("serve", "--port", port, "lake/a")
+    try:
+        wanted = urllib.request.Request(f"http://127.0.0.1:{port}/api/query", b'{"sql":"SELECT count(*) FROM trace.steps"}',
+                                        {"Content-Type": "application/json"})
+        end = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(wanted, timeout=60) as answer:
+                    assert json.load(answer)["rows"] == [[480]]
+                break
+            except urllib.error.URLError as e:
+                assert isinstance(e.reason, ConnectionRefusedError) and time.monotonic() < end and server.poll() is None, e
+            time.sleep(0.1)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/report?format=json", timeout=60) as answer:
+            assert any("Rank 3" in verdict["sentence"] for verdict in json.load(answer)["verdicts"])
+    finally:
+        server.kill()
+        server.wait()
+        server.stderr.close()
 
 
 def test_sql_reaches_no_file_outside_of_the_lake(shared):
@@ -96,19 +123,53 @@ def test_a_job_of_another_version_is_refused(own):
     assert done.returncode == 1 and "another version of kymo" in done.stderr
 
 
+def make_older(own, count):
+    """The first files of trace.steps are as an earlier version has written them, without most columns."""
+    for file in sorted((own.path / "lake/trace.steps/run=a").glob("*.parquet"))[:count]:
+        own.kymo(
+            "query",
+            "--unsafe",
+            "lake/a",
+            f"COPY (SELECT step, rank, host FROM read_parquet('{file}')) TO '{file}.new' "
+            "(FORMAT parquet, KV_METADATA {kymo: 'kymo lake 1 columns 0000000000000001'})",
+        )
+        os.rename(f"{file}.new", file)
+
+
 def test_a_file_with_fewer_columns_has_null_for_the_others(own):
-    """As an earlier kymo has written it."""
-    file = a_file(own, "trace.steps")
+    make_older(own, 1)
+    assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
+    assert own.value("lake/a", "SELECT count(*) FROM trace.steps WHERE duration_ns IS NULL") == 120
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_compaction_merges_files_of_an_earlier_version(own, count):
+    make_older(own, count)
+    asked = "SELECT count(*), count(duration_ns), count(DISTINCT rank), sum(step) FROM trace.steps"
+    before = own.ask("lake/a", asked)
+    own.kymo("lake", "compact", "lake/a")
+    assert len(list((own.path / "lake/trace.steps/run=a").glob("*.parquet"))) == 1
+    assert own.ask("lake/a", asked) == before
+    assert list(before[0].values())[1] == 480 - count * 120
+    own.kymo("lake", "check", "lake/a")
+
+
+def test_compaction_keeps_the_columns_of_a_later_version(own):
+    where = own.path / "lake/trace.steps/run=a"
+    file = sorted(where.glob("*.parquet"))[2]
     own.kymo(
         "query",
         "--unsafe",
         "lake/a",
-        f"COPY (SELECT step, rank, host FROM read_parquet('{file}')) TO '{file}.new' "
+        f"COPY (SELECT 7 AS added, * FROM read_parquet('{file}')) TO '{file}.new' "
         "(FORMAT parquet, KV_METADATA {kymo: 'kymo lake 1 columns 0000000000000001'})",
     )
     os.rename(f"{file}.new", file)
-    assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
-    assert own.value("lake/a", "SELECT count(*) FROM trace.steps WHERE duration_ns IS NULL") == 120
+    own.kymo("lake", "compact", "lake/a")
+    (merged,) = where.glob("*.parquet")
+    assert own.value("lake/a", "SELECT sum(duration_ns)::BIGINT FROM trace.steps") > 0
+    said = own.kymo("query", "--unsafe", "-f", "csv", "lake/a", f"SELECT sum(added)::BIGINT FROM read_parquet('{merged}')").stdout
+    assert said.split()[-1] == str(7 * 120)
 
 
 def test_a_half_written_batch_is_not_read(own):
@@ -181,6 +242,10 @@ def test_files_that_a_merged_one_stands_for_do_not_count(own):
     own.kymo("lake", "compact", "lake/a")
     for name, data in kept.items():
         (where / name).write_bytes(data)
+    assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
+    # Other readers do not know that: the next compaction removes them.
+    own.kymo("lake", "compact", "lake/a")
+    assert [file.name for file in where.glob("*.parquet")] == [file.name for file in where.glob("compact-*")]
     assert own.value("lake/a", "SELECT count(*) FROM trace.steps") == 480
 
 

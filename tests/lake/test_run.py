@@ -1,13 +1,20 @@
-"""kymo run --lake: flushes while a program runs; kills, and a directory that is gone, full or comes back."""
+"""kymo run --lake: flushes while a program runs; kills, and a directory that is slow, full or gone, and comes back."""
+import contextlib
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import KYMO, NATIVE
+from conftest import KYMO, NATIVE, ROOT
+
+sys.path.append(str(ROOT / "tests/crash"))
+from mounts import CAN_MOUNT, UNSHARE  # noqa: E402
 
 
 @pytest.fixture
@@ -15,9 +22,10 @@ def running(place):
     """Starts live_loop under kymo run --lake; it runs until its standard input ends."""
     children = []
 
-    def start(*words, every="0.5", lake="lake", **more):
+    def start(*words, every="0.5", lake="lake", before=(), **more):
         env = {**place.env, "KYMO_LAKE_EVERY": every, "KYMO_JOB": "j", **more}
-        child = subprocess.Popen([KYMO, "run", "--no-summary", "--lake", lake, *words, "-o", "rec", "--", NATIVE / "live_loop"],
+        options = ["--no-summary", "--lake", lake, *words, "-o", "rec"]
+        child = subprocess.Popen([*before, KYMO, "run", *options, "--", NATIVE / "live_loop"],
                                  cwd=place.path, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                  text=True, start_new_session=True)
         children.append(child)
@@ -29,7 +37,8 @@ def running(place):
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
         for pipe in (child.stdin, child.stderr):
-            pipe.close()
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
 
 
 def until(true, seconds=90):
@@ -155,3 +164,103 @@ def test_a_killed_helper_is_reported_and_the_rest_can_be_added(place, running):
     assert "kymo lake add rec lake" in said
     place.kymo("lake", "add", "--tier", "1", "rec", "lake")
     assert steps(place) == steps(place, "rec")
+
+
+def test_now_follows_each_process(place, running):
+    def now():
+        return (place.ask("lake/j", "SELECT pid, rank, state, step, zone, since_ns, lost, written_unix_ns AS written FROM kymo.now "
+                          "WHERE step IS NOT NULL") if (place.path / "lake/kymo.now").exists() else [])
+
+    child = running(RANK="2", WORLD_SIZE="4")
+    (first,) = until(now)
+    assert (first["rank"], first["state"], first["lost"]) == (2, "live", 0)
+    (later,) = until(lambda: [row for row in now() if row["step"] > first["step"] and row["written"] > first["written"]])
+    assert later["pid"] == first["pid"]
+    child.stdin.write("stay\n")
+    child.stdin.flush()
+    (stuck,) = until(lambda: [row for row in now() if row["zone"] == "stuck in a zone"])
+    (still,) = until(lambda: [row for row in now() if row["written"] > stuck["written"]])
+    # It has been in that zone since one moment (clocks are compared anew each time), and takes no further step.
+    assert (still["zone"], still["step"]) == (stuck["zone"], stuck["step"])
+    assert abs(still["since_ns"] - stuck["since_ns"]) < 1_000_000
+    assert len(list((place.path / "lake/kymo.now/run=j").iterdir())) == 1
+
+
+def test_a_lake_that_does_not_answer_holds_neither_the_program_nor_its_end(place, running):
+    """Helper and flush stand still, as a process does whose file system waits for a server."""
+    child = running(KYMO_LAKE_WAIT="1")
+    until(lambda: steps(place))
+    helper = helper_of(child)
+    os.killpg(helper, signal.SIGSTOP)
+    try:
+        seen = steps(place)
+        said = end(child)
+        assert child.returncode == 0
+        assert "the lake lake is slow; the last rows are being written in the background" in said
+        assert steps(place) == seen
+    finally:
+        os.killpg(helper, signal.SIGCONT)
+    whole = steps(place, "rec")
+    until(lambda: steps(place) == whole)
+    until(lambda: place.kymo("lake", "check", "lake/j", good=False).returncode == 0)
+
+
+@pytest.fixture
+def small(place):
+    """The lake is a file system of 4 MB in a mount namespace; a prefix that runs a command there, and the folder as seen from here."""
+    if not CAN_MOUNT or not shutil.which("nsenter"):
+        pytest.skip("mounting a small tmpfs needs root (unshare -m, mount, nsenter)")
+    (place.path / "lake").mkdir()
+    script = "mount -t tmpfs -o size=4m,mode=700 none lake && echo mounted && exec sleep 300"
+    holder = subprocess.Popen([*UNSHARE, "sh", "-c", script], cwd=place.path, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "mounted\n"
+    yield (["nsenter", "-t", str(holder.pid), "-m", "sh", "-c", 'cd "$0" && exec "$@"', str(place.path)],
+           pathlib.Path(f"/proc/{holder.pid}/root{place.path}/lake"))
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+
+
+def fill(file):
+    with contextlib.suppress(OSError), open(file, "wb", buffering=0) as out:
+        while out.write(bytes(4096)) == 4096:
+            pass
+
+
+def test_a_full_lake_gets_all_rows_when_there_is_room_and_the_gap_is_a_row(place, running, small):
+    prefix, seen = small
+
+    def ask(target, sql):
+        done = subprocess.run([*prefix, KYMO, "query", "-f", "csv", target, sql], env=place.env, capture_output=True, text=True)
+        return done.stdout.split()[1:] if done.returncode == 0 else []
+
+    def has_gap():
+        fill(seen / "filler")
+        time.sleep(2)
+        assert child.poll() is None
+        (seen / "filler").unlink()
+        time.sleep(1)
+        return (seen / "kymo.flush_gaps").exists()
+
+    child = running(before=prefix)
+    until(lambda: (seen / "trace.steps").exists())
+    until(has_gap)
+    said = end(child)
+    assert child.returncode == 0, said
+    assert "No space left on device" in " ".join(ask("lake/j", "SELECT reason FROM kymo.flush_gaps"))
+    assert ask("lake/j", "SELECT min(attempts) >= 1 AND min(to_unix_ns - from_unix_ns) >= 0 AS good FROM kymo.flush_gaps") == ["true"]
+    sql = "SELECT concat_ws(' ', count(*), min(step), max(step)) AS n FROM trace.steps"
+    assert ask("lake/j", sql) == ask("rec", sql) != []
+    assert not list(seen.glob(".*.part"))
+
+
+def test_rows_that_were_overwritten_before_a_flush_are_counted_as_lost(place):
+    place.env["KYMO_RING_ROWS"] = "1000"
+    place.kymo("run", "-q", "--keep", "flight", "-o", "rec", "--", NATIVE / "run_rows", "50000")
+    place.kymo("lake", "add", "--run", "a", "rec", "lake")
+    sql = """SELECT sum(emitted)::INT, sum(in_lake)::INT, sum(lost)::INT, sum(dropped + waiting)::INT FROM kymo.flushes
+        WHERE table_name = 'trace.zones'"""
+    emitted, kept, lost, other = place.ask("lake/a", sql)[0].values()
+    assert emitted == kept + lost and lost > 0 and other == 0
+    assert kept == place.value("lake/a", "SELECT count(*) FROM trace.zones") == place.value("rec", "SELECT count(*) FROM trace.zones")
+    assert place.kymo("lake", "check", "lake/a").returncode == 0

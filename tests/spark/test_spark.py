@@ -9,10 +9,8 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -20,99 +18,15 @@ pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; make 
 if not shutil.which("java"):
     pytest.skip("there is no Java", allow_module_level=True)
 
+RANKS = int(os.environ.get("KYMO_LAKE_RANKS", 256))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KYMO = pathlib.Path(os.environ.get("KYMO_BIN", ROOT / "build/kymo")).resolve()
-sys.path.insert(0, str(ROOT / "tests/lake"))
-# Without the extensions of the package, which are built for other Pythons than that of pyspark.
-import importlib.util  # noqa: E402
-import types  # noqa: E402
-
+sys.path[:0] = [str(ROOT / "tests/lake"), str(ROOT / "tests/spark")]
+from cluster import Cluster  # noqa: E402
 from conftest import Place  # noqa: E402
+from plain_package import load  # noqa: E402
 
-_package = types.ModuleType("kymo_spark_test")
-_package.__path__ = [str(ROOT / "python/kymo")]
-sys.modules["kymo_spark_test"] = _package
-_query = types.ModuleType("kymo_spark_test._query")
-_query.find_program = lambda: str(KYMO)
-sys.modules["kymo_spark_test._query"] = _query
-_spec = importlib.util.spec_from_file_location("kymo_spark_test.spark", ROOT / "python/kymo/spark.py")
-kymo_spark = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kymo_spark)
-
-HOME = pathlib.Path(pyspark.__file__).parent
-SECONDS = 300
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
-def wait_for(path, text, seconds=SECONDS):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if text in path.read_text(errors="replace"):
-            return
-        time.sleep(0.2)
-    raise AssertionError(f"no {text!r} in {path}: {path.read_text()[-2000:]}")
-
-
-class Cluster:
-    def __init__(self, folder):
-        self.folder, self.children = folder, []
-        self.port = free_port()
-        self.start("master", "Master", "--host", "127.0.0.1", "--port", self.port, "--webui-port", free_port())
-        wait_for(folder / "master.log", "I have been elected leader")
-        for number in range(2):
-            self.worker(number)
-
-    def start(self, name, kind, *words):
-        env = {
-            **os.environ,
-            "SPARK_HOME": str(HOME),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_MEMORY": "300m",
-            "PYSPARK_PYTHON": sys.executable,
-        }
-        log = open(self.folder / f"{name}.log", "w")
-        child = subprocess.Popen(
-            [HOME / "bin/spark-class", f"org.apache.spark.deploy.{kind.lower()}.{kind}", *map(str, words)],
-            env=env,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            cwd=self.folder,
-        )
-        log.close()
-        self.children.append(child)
-        return child
-
-    def worker(self, number):
-        child = self.start(
-            f"worker{number}",
-            "Worker",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            free_port(),
-            "--webui-port",
-            free_port(),
-            "-c",
-            1,
-            "-m",
-            "900m",
-            "-d",
-            self.folder / f"work{number}",
-            f"spark://127.0.0.1:{self.port}",
-        )
-        wait_for(self.folder / f"worker{number}.log", "Successfully registered with master")
-        return child
-
-    def stop(self):
-        for child in self.children:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+kymo_spark = load(KYMO)
 
 
 @pytest.fixture(scope="module")
@@ -133,21 +47,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def spark(cluster, place, tmp_path_factory):
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master(f"spark://127.0.0.1:{cluster.port}")
-        .appName("kymo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.executor.memory", "600m")
-        .config("spark.sql.ansi.enabled", "true")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.task.maxFailures", "8")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
+    session = cluster.session(tmp_path_factory.mktemp("warehouse"))
     kymo_spark.attach(session, place.path / "lake/a")
     yield session
     session.stop()
@@ -255,11 +155,12 @@ def test_aligned_clocks_are_equal(place, spark):
 
 
 def test_findings_of_a_large_job_are_equal(place, spark):
-    """256 ranks with a straggler, an absent, a hung and a leaking rank, losses, and clocks that drift."""
+    """256 ranks, or KYMO_LAKE_RANKS, with a straggler, an absent, a hung and a leaking rank, losses, and clocks that drift."""
     faults = {"straggler": 5, "absent": 9, "hung": 170, "leak": 33, "losses": 200}
     words = [f"{name}={rank}" for name, rank in faults.items()]
-    made = [ROOT / ".venv/bin/python", ROOT / "tests/lake/made_lake.py", KYMO, place.path / "lake", "large", "ranks=256", "steps=40"]
-    subprocess.run([*made, "clocks=1", *words], check=True, stdout=subprocess.DEVNULL, env=place.env)
+    words += [f"ranks={RANKS}", "steps=40", "clocks=1"]
+    made = [ROOT / ".venv/bin/python", ROOT / "tests/lake/made_lake.py", KYMO, place.path / "lake", "large"]
+    subprocess.run([*made, *words], check=True, stdout=subprocess.DEVNULL, env=place.env)
     place.kymo("lake", "align", "lake/large")
     kymo_spark.attach(spark, place.path / "lake/large")
     text = (pathlib.Path(__file__).parent / "findings.sql").read_text()
@@ -267,7 +168,7 @@ def test_findings_of_a_large_job_are_equal(place, spark):
         for name, sql in re.findall(r"^-- (\w+)\n([^;]*);", text, re.M):
             ranks = [row[0] for row in kymo_spark.sql(spark, sql).collect()]
             assert ranks == [row["rank"] for row in json.loads(place.kymo("query", "-f", "json", "lake/large", sql).stdout)], name
-            assert ranks == ([faults[name]] if name in faults else list(range(8, 256, 8))), name
+            assert ranks == ([faults[name]] if name in faults else list(range(8, RANKS, 8))), name
     finally:
         kymo_spark.attach(spark, place.path / "lake/a")
 

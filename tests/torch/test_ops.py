@@ -186,6 +186,39 @@ def test_utilisation_is_flops_by_time_and_the_given_peak(trained):
          "peak_origin": "given", "rate": True, "mfu": True} for stage, flops in (("backward", 2048), ("forward", 1536))]
 
 
+def test_the_peak_of_a_known_gpu_is_taken_for_the_type_that_is_used(record):
+    """The model's name has another known one in it."""
+    recording = record("""
+import kymo._torch_auto
+kymo._torch_auto._gpu_name = lambda: "NVIDIA L40S"
+""" + TRAIN + """
+torch.version.cuda = "13.0"
+kymo.enable_torch_profiling()
+train_step(); train_step()
+""", {"KYMO_TORCH_OPS": "1"})
+    assert recording.query("SELECT device, dtype, flops_per_s, origin FROM torch.peaks ORDER BY dtype") == [
+        {"device": "NVIDIA L40S", "dtype": dtype, "flops_per_s": flops, "origin": "known"}
+        for dtype, flops in (("bfloat16", 362e12), ("float16", 362e12), ("float32", 91.6e12))]
+    assert recording.query("SELECT DISTINCT peak, peak_origin FROM torch.flops WHERE flops > 0") == [
+        {"peak": 91.6e12, "peak_origin": "known"}]
+
+
+def test_the_peak_of_this_cpu_is_measured_on_request(record):
+    recording = record(TRAIN + """
+import time
+start = time.monotonic()
+kymo.enable_torch_profiling()
+print(time.monotonic() - start)
+train_step(); train_step()
+""", {"KYMO_TORCH_OPS": "1", "KYMO_PEAK_FLOPS": "measure"})
+    peaks = recording.query("SELECT device, dtype, flops_per_s > 1e6 AS positive, origin FROM torch.peaks ORDER BY dtype")
+    if not peaks and float(recording.stdout) > 59:
+        pytest.skip("the machine is too busy to measure within a minute")
+    assert peaks == [{"device": "cpu", "dtype": dtype, "positive": True, "origin": "measured"} for dtype in ("bfloat16", "float32")]
+    assert recording.one("""SELECT bool_and(f.peak = p.flops_per_s AND f.peak_origin = 'measured' AND f.mfu > 0)
+        FROM torch.flops f, torch.peaks p WHERE p.dtype = 'float32' AND f.flops > 0""") is True
+
+
 def test_without_the_option_there_are_no_operators_and_no_sentence(record):
     recording = record(TRAIN + "kymo.enable_torch_profiling()\ntrain_step(); train_step()\n")
     assert recording.one("SELECT count(*) FROM torch.ops") == 0

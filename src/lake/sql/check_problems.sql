@@ -37,6 +37,33 @@ JOIN (
     UNION ALL
     SELECT 'host.process', count(*)
     FROM host.process
+    UNION ALL
+    SELECT 'trace.counters', count(*)
+    FROM trace.counters
+    UNION ALL
+    SELECT 'alloc.rows', count(*)
+    FROM alloc.rows
+    UNION ALL
+    SELECT 'host.cgroup', count(*)
+    FROM host.cgroup
+    UNION ALL
+    SELECT 'host.cpu', count(*)
+    FROM host.cpu
+    UNION ALL
+    SELECT 'host.gpu', count(*)
+    FROM host.gpu
+    UNION ALL
+    SELECT 'host.io', count(*)
+    FROM host.io
+    UNION ALL
+    SELECT 'host.memory', count(*)
+    FROM host.memory
+    UNION ALL
+    SELECT 'host.network', count(*)
+    FROM host.network
+    UNION ALL
+    SELECT 'host.threads', count(*)
+    FROM host.threads
 ) t
     USING (table_name)
 WHERE t.n < c.in_lake

@@ -49,6 +49,7 @@ struct lake_table {
 	char schema[64], name[64];
 	struct lake_file *files; /* by name */
 	size_t count;
+	size_t replaced; /* files after these: a merged one stands for them */
 	bool left_out; /* the directory has files that are not data of this job */
 };
 

@@ -209,13 +209,20 @@ static void leave_out_replaced(struct lake_table *table, int directory, size_t l
 	}
 }
 
-static void drop_forgotten(struct lake_table *table)
+/* Behind the others. */
+static void set_aside_replaced(struct lake_table *table)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < table->count; i++)
-		if (table->files[i].bytes)
-			table->files[kept++] = table->files[i];
+	for (size_t i = 0; i < table->count; i++) {
+		struct lake_file file = table->files[i];
+
+		if (!file.bytes)
+			continue;
+		table->files[i] = table->files[kept];
+		table->files[kept++] = file;
+	}
+	table->replaced = table->count - kept;
 	table->count = kept;
 }
 
@@ -234,7 +241,7 @@ static void list_files(struct lake_lister *lister, int fd)
 		qsort(lister->table->files, lister->table->count, sizeof(*lister->table->files),
 		      lake_compare_files);
 		leave_out_replaced(lister->table, dirfd(dir), lister->table->count);
-		drop_forgotten(lister->table);
+		set_aside_replaced(lister->table);
 	}
 	closedir(dir);
 }

@@ -10,3 +10,23 @@ uint64_t catalog_lake_columns(const struct catalog_view *view)
 		hash = lake_hash_column(hash, view->columns[i].name, view->columns[i].type);
 	return hash;
 }
+
+void catalog_lake_casts(struct buf *out, const struct catalog_view *view)
+{
+	for (size_t i = 0; i < view->column_count; i++) {
+		buf_text(out, i ? ", " : "");
+		catalog_quote(out, view->columns[i].name);
+		buf_print(out, "::%s AS ", view->columns[i].type);
+		catalog_quote(out, view->columns[i].name);
+	}
+}
+
+void catalog_lake_nothing(struct buf *out, const struct catalog_view *view)
+{
+	buf_text(out, "SELECT ");
+	for (size_t i = 0; i < view->column_count; i++) {
+		buf_print(out, "%sNULL::%s AS ", i ? ", " : "", view->columns[i].type);
+		catalog_quote(out, view->columns[i].name);
+	}
+	buf_text(out, " WHERE false");
+}

@@ -86,28 +86,6 @@ static size_t add_files(struct buf *out, const struct lake_session *session,
 	return count;
 }
 
-/* Each column with its type, so that a file with another one is an error, not another answer. */
-static void add_select(struct buf *out, const struct catalog_view *view)
-{
-	buf_text(out, "SELECT ");
-	for (size_t i = 0; i < view->column_count; i++) {
-		buf_text(out, i ? ", " : "");
-		catalog_quote(out, view->columns[i].name);
-		buf_print(out, "::%s AS ", view->columns[i].type);
-		catalog_quote(out, view->columns[i].name);
-	}
-}
-
-static void add_nothing(struct buf *out, const struct catalog_view *view)
-{
-	buf_text(out, "SELECT ");
-	for (size_t i = 0; i < view->column_count; i++) {
-		buf_print(out, "%sNULL::%s AS ", i ? ", " : "", view->columns[i].type);
-		catalog_quote(out, view->columns[i].name);
-	}
-	buf_text(out, " WHERE false");
-}
-
 /* Files of today as they are; those of another version by the names of their columns, with NULL
    for the ones that they lack. */
 static void add_rows(struct buf *out, const struct lake_session *session,
@@ -119,22 +97,24 @@ static void add_rows(struct buf *out, const struct lake_session *session,
 	bool any = false;
 
 	if (table && add_files(&files, session, table, columns, true)) {
-		add_select(out, view);
+		buf_text(out, "SELECT ");
+		catalog_lake_casts(out, view);
 		buf_print(out, " FROM %s", buf_get(&files));
 		any = true;
 	}
 	buf_reset(&files);
 	if (table && add_files(&files, session, table, columns, false)) {
 		buf_text(out, any ? " UNION ALL " : "");
-		add_select(out, view);
+		buf_text(out, "SELECT ");
+		catalog_lake_casts(out, view);
 		buf_text(out, " FROM (");
-		add_nothing(out, view);
+		catalog_lake_nothing(out, view);
 		buf_print(out, " UNION ALL BY NAME FROM %s)", buf_get(&files));
 		any = true;
 	}
 	buf_fini(&files);
 	if (!any)
-		add_nothing(out, view);
+		catalog_lake_nothing(out, view);
 }
 
 /* ---- all tables ----------------------------------------------------------------------------- */
@@ -258,7 +238,7 @@ static int make_view(struct lake_session *session, const struct catalog_view *vi
 		if (attempt < 2)
 			add_rows(&files, session, view);
 		else
-			add_nothing(&files, view);
+			catalog_lake_nothing(&files, view);
 		fill_view(session, view, buf_get(&files), &sql);
 		rc = attach_lake_run(session, &sql, "", &why);
 		if (rc && !attempt)
