@@ -33,8 +33,8 @@ static bool devices_are_due(const struct target *target, const struct devices_wa
 	return wanted->due && (!wanted->live || !at_ns || target_clock_ns() - at_ns >= least);
 }
 
-static void read_part(struct target *target, const struct devices_wanted *wanted,
-		      enum feed_part part)
+static void read_devices_part(struct target *target, const struct devices_wanted *wanted,
+			      enum feed_part part)
 {
 	struct kymo_error err = { 0 };
 	char path[KYMO_PATH_BYTES];
@@ -58,10 +58,10 @@ static void read_devices(struct target *target)
 	wanted = devices_wanted(target);
 	if (devices_are_due(target, &wanted)) {
 		if (wanted.live || kymo__load_relaxed(&target->devices_at_ns)) {
-			read_part(target, &wanted, FEED_DEVICES);
+			read_devices_part(target, &wanted, FEED_DEVICES);
 		} else {
-			read_part(target, &wanted, FEED_QUEUES);
-			read_part(target, &wanted, FEED_PATH);
+			read_devices_part(target, &wanted, FEED_QUEUES);
+			read_devices_part(target, &wanted, FEED_PATH);
 		}
 		kymo__store_relaxed(&target->devices_at_ns, target_clock_ns());
 		target->devices_cost_ns = target_clock_ns() - began_ns;

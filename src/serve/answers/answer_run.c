@@ -106,7 +106,7 @@ void run_prepare(struct target *target)
 }
 
 /* Whether the whole document is there and new enough; false as well while it is made. */
-static bool has_run(struct target *target)
+static bool run_is_made(struct target *target)
 {
 	bool has;
 
@@ -122,7 +122,7 @@ void run_prepare_first(struct target *target)
 	struct kymo_error err = { 0 };
 
 	pthread_mutex_lock(&target->first_lock);
-	if (!target->first.used && !has_run(target))
+	if (!target->first.used && !run_is_made(target))
 		ask_document(target, true, &target->first, &err);
 	pthread_mutex_unlock(&target->first_lock);
 }
@@ -132,7 +132,7 @@ void run_prepare_first(struct target *target)
 static bool answer_first(struct request *request, struct target *target)
 {
 	if (!request_get(request, "partial") || target->entry.state == STORE_LIVE ||
-	    has_run(target))
+	    run_is_made(target))
 		return false;
 	run_prepare_first(target);
 	pthread_mutex_lock(&target->first_lock);
