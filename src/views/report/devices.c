@@ -119,7 +119,7 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 
 /* "603 ms: "; of several "1.24 s of rank 1, the longest of 2 paths that no collective joins:" and a
    line of its own. */
-static void begin_path(const struct rows *rows, const struct printing *printing)
+static void begin_path_section(const struct rows *rows, const struct printing *printing)
 {
 	const double paths = rows_number(rows, 3, 1), rank = rows_number(rows, 4, -1);
 
@@ -143,7 +143,7 @@ static int path_kind(const struct rows *rows, void *context)
 
 	rows_copy_text(rows, 0, kind, sizeof(kind));
 	if (!rows->number)
-		begin_path(rows, printing);
+		begin_path_section(rows, printing);
 	/* not foreign: the kind is a word of trace.critical_path */
 	fprintf(printing->out, "%s%s %s", rows->number ? ", " : "", kind,
 		format_percent(rows_number(rows, 1, 0)).text);
