@@ -14,11 +14,14 @@
 #include "store/store.h"
 #include "tables/tables.h"
 #include "views/term/progress.h"
+#include "views/term/target.h"
 #include "views/report/report_file.h"
 #include "views/term/text.h"
 
 struct request {
 	const char *target, *file;
+	const char *const *traces; /* several, which are one target; NULL: none */
+	size_t trace_count;
 	const struct report_format *format; /* NULL: text */
 	bool force, subtract_overhead, open;
 	struct report_options options;
@@ -97,8 +100,16 @@ static void report_say_source(const struct request *request)
 static int make_report(struct request *request, struct kymo_error *err)
 {
 	struct tables *tables = NULL;
-	int rc = cmds_open(request->target, &tables, err);
+	char imported[KYMO_PATH_BYTES];
+	int rc = 0;
 
+	if (request->traces) {
+		rc = target_resolve_files(request->traces, request->trace_count, imported,
+					  sizeof(imported), err);
+		request->target = imported;
+	}
+	if (!rc)
+		rc = cmds_open(request->target, &tables, err);
 	if (!rc)
 		rc = watched_report(tables, request, err);
 	if (!rc)
@@ -107,12 +118,41 @@ static int make_report(struct request *request, struct kymo_error *err)
 	return rc;
 }
 
+/* A report of kymo, which is JSON as well and may be written again. */
+static bool is_own_report(const char *path)
+{
+	char begin[sizeof(REPORT_JSON_MARK)] = "";
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return false;
+	if (!fgets(begin, sizeof(begin), file))
+		begin[0] = '\0';
+	fclose(file);
+	return !strcmp(begin, REPORT_JSON_MARK);
+}
+
+/* kymo report rank*.json.gz: traces that exist are no file to write, unless that is forced. */
+static bool take_traces(const struct cmds_args *args, struct request *request)
+{
+	for (size_t i = 0; i < args->word_count; i++)
+		if (!import_is_trace(args->words[i]) || is_own_report(args->words[i]))
+			return false;
+	if (args->word_count < 2 || request->force)
+		return false;
+	request->traces = (const char *const *)args->words;
+	request->trace_count = args->word_count;
+	return true;
+}
+
 /* Words: [TARGET] [FILE]. A single word with the extension of a report is the file, unless it is a
    trace: kymo report trace.json. */
 static int report_take_words(struct cmds_args *args, struct request *request)
 {
 	size_t count = args->word_count;
 
+	if (take_traces(args, request))
+		return CMDS_OK;
 	if (count && !request->file && report_format_of(args->words[count - 1]) &&
 	    !(count == 1 && import_is_trace(args->words[0])))
 		request->file = args->words[--count];

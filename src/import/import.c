@@ -156,6 +156,19 @@ static int list_paths(struct paths *paths, const char *const *given, size_t coun
 	return 0;
 }
 
+int import_each_file(const char *const *given, size_t count,
+		     void (*each)(const char *file, void *context), void *context,
+		     struct kymo_error *err)
+{
+	struct paths paths = { 0 };
+	int rc = list_paths(&paths, given, count, err);
+
+	for (size_t i = 0; !rc && i < paths.count; i++)
+		each(paths.list[i], context);
+	free_paths(&paths);
+	return rc;
+}
+
 /* ---- ranks --------------------------------------------------------------------------------- */
 
 /* "rank-3", "rank_3", "rank3" in a file's name; -1: none. */

@@ -39,13 +39,21 @@ struct import_pids {
 /* Files and directories; of a directory all files that are traces by their content. */
 int import_files(const char *const *paths, size_t count, const struct import_options *options,
 		 struct import_result *result, struct kymo_error *err);
+/* Calls `each` for every file that import_files() reads of them, in its order. */
+int import_each_file(const char *const *paths, size_t count,
+		     void (*each)(const char *file, void *context), void *context,
+		     struct kymo_error *err);
 /* Whether the file is a trace that import_files() reads, by its first bytes. */
 bool import_is_trace(const char *path);
 
-/* TARGET of a command line, as store_resolve(); a file that is a trace becomes a recording in the
-   user's cache (import_cache.c). how: progress and say; may be NULL. */
+/* TARGET of a command line, as store_resolve(); a file that is a trace, or a directory of traces,
+   becomes a recording in the user's cache (import_cache.c). how: progress and say; may be NULL. */
 int import_resolve(const char *target, char *out, size_t out_bytes,
 		   const struct import_options *how, struct kymo_error *err);
+
+/* The same of several traces, as one recording. */
+int import_resolve_files(const char *const *files, size_t count, char *out, size_t out_bytes,
+			 const struct import_options *how, struct kymo_error *err);
 
 struct input;
 struct trace;

@@ -1,7 +1,7 @@
 /*
  * Traces that commands take directly: imported once into $XDG_CACHE_HOME/kymo/imports, which only
- * this user can access. The name of an entry is a hash of the file's path, size, time, inode and
- * kymo's version: a changed file is imported again. The oldest entries are removed beyond
+ * this user can access. The name of an entry is a hash of kymo's version and of the files' paths,
+ * sizes, times and inodes: a changed file is imported again. The oldest entries are removed beyond
  * CACHE_ENTRIES or CACHE_BYTES, except those used within the last ten minutes.
  */
 #include <errno.h>
@@ -131,27 +131,49 @@ static void bound_cache(const struct safe_dir *dir)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-static void cache_entry_name(const char *path, const struct stat *status, char *out,
-			     size_t out_bytes)
-{
+struct cache_key {
 	uint64_t hash[2];
+};
 
+/* Another file, another state of it, or another order makes another key. */
+static void cache_add_file(const char *file, void *context)
+{
+	struct cache_key *key = context;
+	char real[PATH_MAX];
+	struct stat status = { 0 };
+
+	if (!realpath(file, real))
+		snprintf(real, sizeof(real), "%s", file);
+	if (stat(real, &status))
+		status = (struct stat){ 0 };
 	for (int i = 0; i < 2; i++) {
-		hash[i] = intern_hash(i + 1, path, strlen(path));
-		hash[i] = intern_hash(hash[i], KYMO_VERSION, sizeof(KYMO_VERSION));
-		hash[i] = intern_hash_number(hash[i], (uint64_t)status->st_size);
-		hash[i] = intern_hash_number(hash[i], (uint64_t)status->st_mtim.tv_sec);
-		hash[i] = intern_hash_number(hash[i], (uint64_t)status->st_mtim.tv_nsec);
-		hash[i] = intern_hash_number(hash[i], (uint64_t)status->st_ino);
-		hash[i] = intern_hash_number(hash[i], (uint64_t)status->st_dev);
+		uint64_t hash = intern_hash(key->hash[i], real, strlen(real));
+
+		hash = intern_hash_number(hash, (uint64_t)status.st_size);
+		hash = intern_hash_number(hash, (uint64_t)status.st_mtim.tv_sec);
+		hash = intern_hash_number(hash, (uint64_t)status.st_mtim.tv_nsec);
+		hash = intern_hash_number(hash, (uint64_t)status.st_ino);
+		key->hash[i] = intern_hash_number(hash, (uint64_t)status.st_dev);
 	}
-	snprintf(out, out_bytes, "%016llx%016llx", (unsigned long long)hash[0],
-		 (unsigned long long)hash[1]);
+}
+
+static int cache_entry_name(const char *const *files, size_t count, char *out, size_t out_bytes,
+			    struct kymo_error *err)
+{
+	struct cache_key key;
+	int rc;
+
+	for (int i = 0; i < 2; i++)
+		key.hash[i] = intern_hash(i + 1, KYMO_VERSION, sizeof(KYMO_VERSION));
+	rc = import_each_file(files, count, cache_add_file, &key, err);
+	snprintf(out, out_bytes, "%016llx%016llx", (unsigned long long)key.hash[0],
+		 (unsigned long long)key.hash[1]);
+	return rc;
 }
 
 /* Imports into the cache; another process may do the same at this moment. */
-static int fill_entry(const char *path, const char *entry, const struct import_options *how,
-		      struct kymo_error *err)
+static int fill_entry(const char *const *files, size_t count, const char *entry,
+		      const struct import_options *how, struct kymo_error *err)
 {
 	struct import_options options = how ? *how : (struct import_options){ 0 };
 	struct import_result result;
@@ -159,29 +181,28 @@ static int fill_entry(const char *path, const char *entry, const struct import_o
 	int rc;
 
 	options.output = entry;
-	rc = import_files(&path, 1, &options, &result, &why);
+	rc = import_files(files, count, &options, &result, &why);
 	if (rc && store_kind(entry, NULL) == STORE_DIRECTORY)
 		return 0;
 	return rc ? error_set(err, -rc, "%s", why.text) : 0;
 }
 
-static int from_cache(const char *target, const struct stat *status, char *out, size_t out_bytes,
-		      const struct import_options *how, struct kymo_error *err)
+int import_resolve_files(const char *const *files, size_t count, char *out, size_t out_bytes,
+			 const struct import_options *how, struct kymo_error *err)
 {
 	struct safe_dir dir = SAFE_DIR_NONE;
-	char real[PATH_MAX], name[64], entry[KYMO_PATH_BYTES + 80];
-	int rc = open_cache(&dir, err);
+	char name[64], entry[KYMO_PATH_BYTES + 80];
+	int rc = cache_entry_name(files, count, name, sizeof(name), err);
 
+	if (!rc)
+		rc = open_cache(&dir, err);
 	if (rc)
 		return rc;
-	if (!realpath(target, real))
-		snprintf(real, sizeof(real), "%s", target);
-	cache_entry_name(real, status, name, sizeof(name));
 	snprintf(entry, sizeof(entry), "%s/%s", dir.path, name);
 	if (store_kind(entry, NULL) == STORE_DIRECTORY)
 		utimensat(AT_FDCWD, entry, NULL, AT_SYMLINK_NOFOLLOW); /* it is in use */
 	else
-		rc = fill_entry(real, entry, how, err);
+		rc = fill_entry(files, count, entry, how, err);
 	if (!rc && strlen(entry) >= out_bytes)
 		rc = error_set(err, ENAMETOOLONG, "%s is too long", entry);
 	if (!rc)
@@ -191,14 +212,28 @@ static int from_cache(const char *target, const struct stat *status, char *out, 
 	return rc;
 }
 
+/* A directory that is no recording, with traces in it. */
+static bool holds_traces(const char *path)
+{
+	struct cache_key ignored = { { 0 } };
+
+	return !import_each_file(&path, 1, cache_add_file, &ignored, NULL);
+}
+
 int import_resolve(const char *target, char *out, size_t out_bytes,
 		   const struct import_options *how, struct kymo_error *err)
 {
 	struct stat status;
+	char real[PATH_MAX];
+	const char *file = real;
 	int rc = store_resolve(target, out, out_bytes, err);
 
-	if (rc || stat(out, &status) || !S_ISREG(status.st_mode) ||
-	    store_kind(out, NULL) != STORE_NONE || !import_is_trace(out))
+	if (rc || stat(out, &status) || store_kind(out, NULL) != STORE_NONE ||
+	    !(S_ISDIR(status.st_mode) ? holds_traces(out)
+				      : S_ISREG(status.st_mode) && import_is_trace(out)))
 		return rc;
-	return from_cache(out, &status, out, out_bytes, how, err);
+	/* The recording keeps the path: relative ones mean nothing to the next caller. */
+	if (!realpath(out, real))
+		snprintf(real, sizeof(real), "%s", out);
+	return import_resolve_files(&file, 1, out, out_bytes, how, err);
 }

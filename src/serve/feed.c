@@ -511,18 +511,19 @@ bool feed_devices_due(const struct feed *feed)
 	return feed->filled && feed->device_rows != feed->device_rows_read;
 }
 
-int feed_devices_ask(const char *path, bool live, struct kymo_error *err)
+int feed_devices_ask(const char *path, bool live, enum feed_part part, struct kymo_error *err)
 {
-	return feed_sql_ask_devices(path, live, err);
+	return feed_sql_ask_devices(path, live, part, err);
 }
 
-void feed_devices_take(struct feed *feed, int fd, const char *path, uint64_t rows)
+void feed_devices_take(struct feed *feed, int fd, const char *path, enum feed_part part,
+		       uint64_t rows)
 {
 	/* Emptied meanwhile, or an error: not asked again until there are more rows. */
-	if (feed->filled)
+	if (feed->filled && part != FEED_QUEUES)
 		feed->device_rows_read = rows;
 	if (feed->filled && fd >= 0) {
-		feed_sql_take_devices(feed, fd, path);
+		feed_sql_take_devices(feed, fd, path, part);
 		feed->end_ns = zone_model_end_ns(&feed->model);
 	}
 	if (fd >= 0)

@@ -67,13 +67,22 @@ struct feed {
    read before the error stay. Of a directory or a job, zones that no thread made are left out: they
    are read in two parts, of which only the second changes the feed. */
 int feed_look(struct feed *feed, const char *path, struct kymo_error *err);
+/* What no thread made. The critical path takes much longer than all else, which is therefore shown
+   before it at the first time. */
+enum feed_part {
+	FEED_DEVICES, /* all */
+	FEED_QUEUES, /* all but the path */
+	FEED_PATH, /* the path, after the others */
+};
 /* Whether there are rows of devices or collectives that were not read. */
 bool feed_devices_due(const struct feed *feed);
 /* Reads them; returns a descriptor, or a negative errno and *err. The caller does not hold a lock:
    this may take seconds. */
-int feed_devices_ask(const char *path, bool live, struct kymo_error *err);
-/* Takes them and closes the descriptor. `rows`: feed->device_rows when it was asked. */
-void feed_devices_take(struct feed *feed, int fd, const char *path, uint64_t rows);
+int feed_devices_ask(const char *path, bool live, enum feed_part part, struct kymo_error *err);
+/* Takes them and closes the descriptor. `rows`: feed->device_rows when it was asked; after the
+   queues alone these are still due. */
+void feed_devices_take(struct feed *feed, int fd, const char *path, enum feed_part part,
+		       uint64_t rows);
 void feed_fini(struct feed *feed);
 
 #endif

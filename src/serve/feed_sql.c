@@ -310,18 +310,25 @@ int feed_sql_all(struct feed *feed, const char *path, struct kymo_error *err)
 	return rc;
 }
 
-int feed_sql_ask_devices(const char *path, bool live, struct kymo_error *err)
+int feed_sql_ask_devices(const char *path, bool live, enum feed_part part, struct kymo_error *err)
 {
-	int fd, rc = feed_sql_ask(path, QUESTION_QUEUES, !live, &fd, err);
+	static const enum question_kind kinds[] = {
+		[FEED_DEVICES] = QUESTION_DEVICES,
+		[FEED_QUEUES] = QUESTION_QUEUES,
+		[FEED_PATH] = QUESTION_PATH,
+	};
+	int fd, rc = feed_sql_ask(path, kinds[part], !live, &fd, err);
 
 	return rc ? rc : fd;
 }
 
-void feed_sql_take_devices(struct feed *feed, int fd, const char *path)
+void feed_sql_take_devices(struct feed *feed, int fd, const char *path, enum feed_part part)
 {
 	struct kymo_error err;
 
-	zone_model_clear_devices(&feed->model);
-	step_map_forget_waits(&feed->map);
+	if (part != FEED_PATH) {
+		zone_model_clear_devices(&feed->model);
+		step_map_forget_waits(&feed->map);
+	}
 	feed_sql_read(feed, fd, path, &err);
 }

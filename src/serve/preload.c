@@ -15,6 +15,7 @@ static void *preload_prepare(void *context)
 	/* Errors are ignored: the request itself will report them. */
 	if (target && target->named && !target_look(target, 0, NULL, &err)) {
 		children_prepare();
+		run_prepare_first(target);
 		target_look_devices(target, true);
 		workers_yield();
 		run_prepare(target);

@@ -117,7 +117,8 @@ void answer_export(struct request *request);
 void answer_metrics(struct request *request); /* metrics/metrics.c */
 
 void targets_document(struct serve *serve, struct buf *out); /* of /api/targets */
-/* Makes the document of /api/run ahead of a request. */
+/* Make the document of /api/run ahead of a request, or its first part. */
+void run_prepare_first(struct target *target);
 void run_prepare(struct target *target);
 
 /* workers.c */

@@ -71,6 +71,7 @@ static struct target *target_add(struct targets *targets, const char *id)
 	strcpy(target->id, id);
 	pthread_mutex_init(&target->look_lock, NULL);
 	pthread_mutex_init(&target->devices_lock, NULL);
+	pthread_mutex_init(&target->first_lock, NULL);
 	pthread_mutex_init(&target->run_lock, NULL);
 	pthread_rwlock_init(&target->feed_lock, NULL);
 	targets->list[targets->count++] = target;

@@ -48,6 +48,10 @@ struct target {
 	/* Under feed_lock: many readers; written by a look. */
 	pthread_rwlock_t feed_lock;
 	struct feed feed;
+	/* The part of it that takes little time, until the whole one is there. Taken before
+	   run_lock. */
+	pthread_mutex_t first_lock;
+	struct buf first;
 	/* The document of /api/run, under run_lock. */
 	pthread_mutex_t run_lock;
 	struct buf run;

@@ -33,22 +33,36 @@ static bool devices_are_due(const struct target *target, const struct devices_wa
 	return wanted->due && (!wanted->live || !at_ns || target_clock_ns() - at_ns >= least);
 }
 
-static void read_devices(struct target *target)
+static void read_devices_part(struct target *target, const struct devices_wanted *wanted,
+			      enum feed_part part)
 {
 	struct kymo_error err = { 0 };
-	uint64_t began_ns = target_clock_ns();
-	struct devices_wanted wanted;
 	char path[KYMO_PATH_BYTES];
 	int fd;
+
+	target_copy_path(target, path);
+	fd = feed_devices_ask(path, wanted->live, part, &err);
+	pthread_rwlock_wrlock(&target->feed_lock);
+	feed_devices_take(&target->feed, fd, path, part, wanted->rows);
+	pthread_rwlock_unlock(&target->feed_lock);
+}
+
+/* The first picture of a recording that has ended does not wait for the critical path. Later both
+   are taken at once, so that the track of the path does not vanish meanwhile. */
+static void read_devices(struct target *target)
+{
+	uint64_t began_ns = target_clock_ns();
+	struct devices_wanted wanted;
 
 	pthread_mutex_lock(&target->devices_lock);
 	wanted = devices_wanted(target);
 	if (devices_are_due(target, &wanted)) {
-		target_copy_path(target, path);
-		fd = feed_devices_ask(path, wanted.live, &err);
-		pthread_rwlock_wrlock(&target->feed_lock);
-		feed_devices_take(&target->feed, fd, path, wanted.rows);
-		pthread_rwlock_unlock(&target->feed_lock);
+		if (wanted.live || kymo__load_relaxed(&target->devices_at_ns)) {
+			read_devices_part(target, &wanted, FEED_DEVICES);
+		} else {
+			read_devices_part(target, &wanted, FEED_QUEUES);
+			read_devices_part(target, &wanted, FEED_PATH);
+		}
 		kymo__store_relaxed(&target->devices_at_ns, target_clock_ns());
 		target->devices_cost_ns = target_clock_ns() - began_ns;
 	}

@@ -16,7 +16,9 @@
 	/* statements and results */ \
 	X(query) X(extract_statements) X(extract_statements_error) X(prepare_extracted_statement) \
 	X(destroy_extracted) X(prepare_error) X(prepared_statement_type) X(destroy_prepare) \
-	X(execute_prepared_streaming) X(destroy_result) X(result_error) X(fetch_chunk) \
+	X(pending_prepared_streaming) X(pending_execute_task) X(pending_execution_is_finished) \
+	X(pending_error) X(execute_pending) X(destroy_pending) \
+	X(destroy_result) X(result_error) X(fetch_chunk) \
 	X(column_count) X(column_name) X(column_logical_type) \
 	/* values and types */ \
 	X(create_int32) X(create_varchar) X(get_int64) X(get_varchar) \

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/scratch/child_notes.h"
@@ -27,6 +28,8 @@
 
 #define SAFE_MEMORY_BYTES (UINT64_C(1) << 30)
 #define OWN_MEMORY_MOST (UINT64_C(4) << 30)
+#define NAP_LEAST_NS 20000
+#define NAP_MOST_NS 500000
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
@@ -398,10 +401,51 @@ static int run_in(struct tables_result *result, const char *sql, struct kymo_err
 	return query_failed(result->tables, why.text + strspn(why.text, ": "), err);
 }
 
+/* Runs tasks of the statement until the first rows are there; false: it failed. While other threads
+   have all tasks, duckdb_execute_prepared_streaming() asks for one again and again, which takes a
+   whole core. */
+static bool run_tasks(duckdb_pending_result pending)
+{
+	struct timespec nap = { .tv_nsec = NAP_LEAST_NS };
+	duckdb_pending_state state = duck.pending_execute_task(pending);
+
+	while (!duck.pending_execution_is_finished(state)) {
+		if (state == DUCKDB_PENDING_NO_TASKS_AVAILABLE) {
+			nanosleep(&nap, NULL);
+			nap.tv_nsec = nap.tv_nsec < NAP_MOST_NS ? nap.tv_nsec * 2 : nap.tv_nsec;
+		} else {
+			nap.tv_nsec = NAP_LEAST_NS;
+		}
+		state = duck.pending_execute_task(pending);
+	}
+	return state != DUCKDB_PENDING_ERROR;
+}
+
+/* False: why->text has DuckDB's message. `out` is to be destroyed in any case. */
+static bool execute_statement(duckdb_prepared_statement statement, duckdb_result *out,
+			      struct kymo_error *why)
+{
+	duckdb_pending_result pending = NULL;
+	const char *text = NULL;
+	bool ok = duck.pending_prepared_streaming(statement, &pending) != DuckDBError &&
+		  run_tasks(pending);
+
+	if (!ok) {
+		text = duck.pending_error(pending);
+	} else {
+		ok = duck.execute_pending(pending, out) != DuckDBError;
+		text = ok ? NULL : duck.result_error(out);
+	}
+	snprintf(why->text, sizeof(why->text), "%s", text ? text : "");
+	duck.destroy_pending(&pending);
+	return ok;
+}
+
 /* With --unsafe there may be several statements; the rows are those of the last. */
 static int run_all_but_last(struct tables_result *result, duckdb_extracted_statements statements,
 			    idx_t count, struct kymo_error *err)
 {
+	struct kymo_error why;
 	duckdb_result ignored;
 	int rc = 0;
 
@@ -411,9 +455,8 @@ static int run_all_but_last(struct tables_result *result, duckdb_extracted_state
 						     &result->statement) == DuckDBError)
 			rc = query_failed(result->tables, duck.prepare_error(result->statement),
 					  err);
-		else if (duck.execute_prepared_streaming(result->statement, &ignored) ==
-			 DuckDBError)
-			rc = query_failed(result->tables, duck.result_error(&ignored), err);
+		else if (!execute_statement(result->statement, &ignored, &why))
+			rc = query_failed(result->tables, why.text, err);
 		duck.destroy_result(&ignored);
 		duck.destroy_prepare(&result->statement);
 	}
@@ -458,8 +501,10 @@ static int tables_prepare(struct tables_result *result, const char *sql, struct 
 
 static int execute(struct tables_result *result, struct kymo_error *err)
 {
-	if (duck.execute_prepared_streaming(result->statement, &result->result) == DuckDBError)
-		return query_failed(result->tables, duck.result_error(&result->result), err);
+	struct kymo_error why;
+
+	if (!execute_statement(result->statement, &result->result, &why))
+		return query_failed(result->tables, why.text, err);
 	if (cell_columns_init(result))
 		return error_set(err, ENOMEM, "no memory for the result");
 	return 0;
@@ -498,11 +543,12 @@ static void run_again(struct tables_result *result, struct kymo_error *why)
 	duck_run(result->connection, "ROLLBACK", "", NULL);
 	if (run_in(result, "BEGIN TRANSACTION READ ONLY", why))
 		return;
-	if (duck.execute_prepared_streaming(result->statement, &again) != DuckDBError)
+	if (execute_statement(result->statement, &again, why)) {
 		while ((chunk = duck.fetch_chunk(again)))
 			duck.destroy_data_chunk(&chunk);
-	text = duck.result_error(&again);
-	snprintf(why->text, sizeof(why->text), "%s", text ? text : "");
+		text = duck.result_error(&again);
+		snprintf(why->text, sizeof(why->text), "%s", text ? text : "");
+	}
 	duck.destroy_result(&again);
 }
 

@@ -270,6 +270,24 @@ def test_the_path_takes_little_memory(tmp_path):
     assert most - least <= 128 * events
 
 
+def test_a_query_takes_one_core_while_one_thread_computes(tmp_path):
+    """The path is computed by one thread; the others wait for it and do not ask for work again and again."""
+    make_trace.write(tmp_path / "trace.json", 1200)
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", tmp_path / "trace.json"], check=True, timeout=120)
+    one, two = (min(cpu_of(tmp_path / "run", f"SET threads = {threads}; SELECT count(*) FROM trace.critical_sums") for _ in range(3))
+                for threads in (1, 2))
+    assert two <= 1.35 * one
+
+
+def cpu_of(run, sql):
+    """Seconds of CPU time of a query."""
+    with subprocess.Popen([KYMO, "query", "--unsafe", run, sql], stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+    assert status == 0
+    return usage.ru_utime + usage.ru_stime
+
+
 def peak_of(run, sql):
     """The largest resident memory of a query, in bytes."""
     with subprocess.Popen([KYMO, "query", run, sql], stdout=subprocess.DEVNULL) as child:

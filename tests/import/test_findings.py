@@ -218,6 +218,45 @@ def test_a_report_of_traces_advises_on_the_tool_that_wrote_them(tmp_path):
     assert "kymo run" not in done.stdout and "kymo_step" not in done.stdout
 
 
+def report_of(tmp_path, *traces):
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    files = [trace.write(tmp_path / f"rank{trace.rank}.json") for trace in traces]
+    subprocess.run([KYMO, "import", "-q", "-o", tmp_path / "run", *files], check=True, timeout=120, env=env)
+    done = subprocess.run([KYMO, "report", tmp_path / "run"], capture_output=True, text=True, timeout=120, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.replace("µ", "u")
+
+
+def test_paths_of_ranks_that_nothing_joins_do_not_add_up(tmp_path):
+    """Rank 1 takes 2 ms, rank 0 takes 1 ms: no path is longer than the run."""
+    traces = []
+    for rank in range(2):
+        made = Made(rank, 128)
+        made.step(1, 0, 1000 * (rank + 1))
+        made.host("aten::load", 0, 1000 * (rank + 1) - 100)
+        made.kernel("gemm", 10, 40, 200)
+        traces.append(made)
+    told = report_of(tmp_path, *traces)
+    section = told[told.index("Critical path\n"):].split("\n\n")[0].split("\n")
+    assert section[1] == "  2.00 ms of rank 1, the longest of 2 paths that no collective joins:"
+    assert section[2].startswith("  host ") and max(len(line) for line in section) <= 80
+    assert "aten::load is 95 % of the critical path (1.90 ms of 2.00 ms)" in " ".join(told.split())
+
+
+def test_names_of_kernels_and_streams_are_short_and_whole(tmp_path):
+    """nsys writes the types of numbers in templates; the arguments are what comes after the first other parenthesis."""
+    made = Made()
+    made.kernel("void at::native::reduce<(int)128, (bool)1, Op<float, (unsigned int)4>>(T1 *, int)", 10, 40, 900)
+    made.kernel("other", 20, 60, 100, stream=24)
+    made.sync(30, 1000)
+    for event in made.events:  # a second device
+        if event["tid"] == 24:
+            event["pid"] = event["args"]["device"] = 1
+    told = report_of(tmp_path, made)
+    assert "at::native::reduce<128, 1, Op<float, 4>>" in told
+    assert {line.split("  ")[1] for line in told.split("\n") if ", GPU " in line} >= {"s7, GPU 0", "s24, GPU 1"}
+
+
 @pytest.mark.skipif(not (TRACES / "ref").is_dir(), reason=f"no traces of real GPUs in {TRACES}; set KYMO_TRACES")
 def test_late_ranks_and_slow_loading_of_real_traces_are_said_first(tmp_path):
     def first(*files):

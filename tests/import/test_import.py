@@ -297,6 +297,24 @@ def test_commands_take_a_trace_directly_and_import_it_once(kymo):
     assert (kymo.home / "cache/kymo/imports").stat().st_mode & 0o777 == 0o700
 
 
+def test_several_traces_and_a_directory_of_them_are_one_target(kymo):
+    folder = kymo.home / "job"
+    folder.mkdir()
+    for rank in range(2):
+        make_trace.write(folder / f"rank{rank}.json.gz", 2, rank, 2)
+    (folder / "notes.txt").write_text("no trace")
+    for words in (["job/rank0.json.gz", "job/rank1.json.gz"], ["job"], ["job/rank0.json.gz", "job/rank1.json.gz", "-o", "report.json"]):
+        done = kymo("report", *words)
+        assert "report.json" in words or done.stdout.startswith("rank0.json.gz  imported  "), done.stdout
+        assert "report.json" in words or "2 processes of 2 ranks" in done.stdout.split("\n")[0]
+    assert json.loads((kymo.home / "report.json").read_text())["run"]["program"] == "rank0.json.gz"
+    assert kymo.value("job", "SELECT count(DISTINCT rank) FROM device.breakdown") == 2
+    kymo("report", "job/rank0.json.gz", "report.json")  # a report of kymo is written again
+    assert json.loads((kymo.home / "report.json").read_text())["run"]["program"] == "rank0.json.gz"
+    make_trace.write(folder / "rank2.json.gz", 2, 2, 3)
+    assert kymo.value("job", "SELECT count(DISTINCT rank) FROM device.breakdown") == 3
+
+
 def test_a_changed_trace_is_imported_again(kymo):
     (kymo.home / "t.json").write_text(json.dumps([zone("a", 0, 1)]))
     assert kymo.value("t.json", "SELECT name FROM trace.zones") == "a"

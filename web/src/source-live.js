@@ -101,6 +101,8 @@ export class LiveSource {
 		this.blocks = completed({ run: [runOf(target)], recording: baseName(target.path ?? "") });
 		/** Whether /api/run has answered. */
 		this.read = false;
+		/** A part of the document is here. */
+		this.glimpsed = false;
 		/** The document is older than the end of the run. */
 		this.behind = false;
 		/** @type {ApiError|null} */ this.failed = null;
@@ -197,8 +199,24 @@ export class LiveSource {
 		this.want(Array.from({ length: last + 1 }, (_, i) => /** @type {TileKey} */ ([level, i])));
 	}
 
+	/** Shows what takes little time of a recording that has ended, until everything is read. */
+	async glimpse() {
+		try {
+			const data = await getJson("run", { target: this.id, partial: 1 });
+			if (this.read)
+				return;
+			this.blocks = completed(data);
+			this.glimpsed = true;
+			this.ondata?.();
+		} catch {
+			// The whole document will say why.
+		}
+	}
+
 	/** Reads the document of the run. */
 	async refresh() {
+		if (!this.read && !this.running && !this.glimpsed)
+			await this.glimpse();
 		try {
 			const data = await getJson("run", { target: this.id });
 			const had = this.blocks.series;

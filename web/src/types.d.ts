@@ -644,6 +644,8 @@ export interface Source {
 	running?: boolean;
 	/** Whether /api/run has answered. */
 	read?: boolean;
+	/** Not read yet, but a part of it is here. */
+	glimpsed?: boolean;
 	failed?: ApiFailure | null;
 	/** Share of the zones that the server has indexed. */
 	indexed?: number;

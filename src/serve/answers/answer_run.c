@@ -50,14 +50,13 @@ void answer_targets(struct request *request)
 
 /* ---- one recording -------------------------------------------------------------------------- */
 
-static int make_run(struct target *target, struct kymo_error *err)
+static int ask_document(struct target *target, bool first, struct buf *out, struct kymo_error *err)
 {
 	struct children_ask ask = { .question = { .kind = QUESTION_RUN,
 						  .timeout_ms = 120000,
 						  .answer_bytes = UINT64_C(256) << 20,
-						  .background = true } };
-	uint64_t began_ns = target_clock_ns();
-	bool live = target->entry.state == STORE_LIVE;
+						  .background = !first,
+						  .first = first } };
 	struct buf made = { 0 };
 	int rc = target_ask(target, &ask, err);
 
@@ -67,8 +66,19 @@ static int make_run(struct target *target, struct kymo_error *err)
 		buf_fini(&made);
 		return rc;
 	}
-	buf_fini(&target->run);
-	target->run = made;
+	buf_fini(out);
+	*out = made;
+	return 0;
+}
+
+static int make_run(struct target *target, struct kymo_error *err)
+{
+	uint64_t began_ns = target_clock_ns();
+	bool live = target->entry.state == STORE_LIVE;
+	int rc = ask_document(target, false, &target->run, err);
+
+	if (rc)
+		return rc;
 	target->run_at_ns = target_clock_ns();
 	target->run_cost_ns = target->run_at_ns - began_ns;
 	target->run_number++;
@@ -95,13 +105,54 @@ void run_prepare(struct target *target)
 	pthread_mutex_unlock(&target->run_lock);
 }
 
+/* Whether the whole document is there and new enough; false as well while it is made. */
+static bool run_is_made(struct target *target)
+{
+	bool has;
+
+	if (pthread_mutex_trylock(&target->run_lock))
+		return false;
+	has = !answer_run_is_due(target);
+	pthread_mutex_unlock(&target->run_lock);
+	return has;
+}
+
+void run_prepare_first(struct target *target)
+{
+	struct kymo_error err = { 0 };
+
+	pthread_mutex_lock(&target->first_lock);
+	if (!target->first.used && !run_is_made(target))
+		ask_document(target, true, &target->first, &err);
+	pthread_mutex_unlock(&target->first_lock);
+}
+
+/* The findings and the sums of devices of a large trace take seconds: a page shows the rest before
+   them. Of a program that runs, this would be made anew each time. */
+static bool answer_first(struct request *request, struct target *target)
+{
+	if (!request_get(request, "partial") || target->entry.state == STORE_LIVE ||
+	    run_is_made(target))
+		return false;
+	run_prepare_first(target);
+	pthread_mutex_lock(&target->first_lock);
+	if (target->first.used) {
+		buf_print(&request->answer, "{\"gen\":0,\"state\":\"%s\",\"age_ns\":0,",
+			  target_state(target));
+		buf_add(&request->answer, target->first.data, target->first.used);
+		buf_text(&request->answer, "}\n");
+	}
+	pthread_mutex_unlock(&target->first_lock);
+	return request->answer.used > 0;
+}
+
 void answer_run(struct request *request)
 {
 	struct target *target = request_target(request);
 	struct kymo_error err = { 0 };
 	int rc = 0;
 
-	if (!target)
+	if (!target || answer_first(request, target))
 		return;
 	pthread_mutex_lock(&target->run_lock);
 	if (answer_run_is_due(target))

@@ -24,11 +24,12 @@ typedef int child_answer(struct tables *tables, const struct question *question,
 			 FILE *out, struct kymo_error *err);
 
 static child_answer *const child_answers[QUESTION_KINDS] = {
-	[QUESTION_QUERY] = child_query, [QUESTION_RUN] = child_run,
-	[QUESTION_RANGE] = child_range, [QUESTION_SCHEMA] = child_schema,
-	[QUESTION_FLAME] = child_flame, [QUESTION_SOURCE] = child_source,
-	[QUESTION_ZONES] = child_zones, [QUESTION_QUEUES] = child_queues,
-	[QUESTION_JOINS] = child_joins, [QUESTION_METRICS] = child_metrics,
+	[QUESTION_QUERY] = child_query,	  [QUESTION_RUN] = child_run,
+	[QUESTION_RANGE] = child_range,	  [QUESTION_SCHEMA] = child_schema,
+	[QUESTION_FLAME] = child_flame,	  [QUESTION_SOURCE] = child_source,
+	[QUESTION_ZONES] = child_zones,	  [QUESTION_DEVICES] = child_devices,
+	[QUESTION_QUEUES] = child_queues, [QUESTION_PATH] = child_path,
+	[QUESTION_JOINS] = child_joins,	  [QUESTION_METRICS] = child_metrics,
 };
 
 int child_write(const struct buf *text, FILE *out, struct kymo_error *err)

@@ -32,8 +32,12 @@ int child_source(struct tables *tables, const struct question *question, const c
 		 struct kymo_error *err);
 int child_zones(struct tables *tables, const struct question *question, const char *sql, FILE *out,
 		struct kymo_error *err);
+int child_devices(struct tables *tables, const struct question *question, const char *sql,
+		  FILE *out, struct kymo_error *err);
 int child_queues(struct tables *tables, const struct question *question, const char *sql, FILE *out,
 		 struct kymo_error *err);
+int child_path(struct tables *tables, const struct question *question, const char *sql, FILE *out,
+	       struct kymo_error *err);
 int child_joins(struct tables *tables, const struct question *question, const char *sql, FILE *out,
 		struct kymo_error *err);
 int child_metrics(struct tables *tables, const struct question *question, const char *sql,

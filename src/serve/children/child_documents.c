@@ -23,10 +23,10 @@ int child_run(struct tables *tables, const struct question *question, const char
 	struct facts facts;
 	int rc = facts_gather(tables, &facts, err);
 
-	(void)question;
 	(void)sql;
 	if (!rc) {
-		rc = blocks_write(tables, &facts, out, err);
+		rc = question->first ? blocks_write_first(tables, &facts, out, err)
+				     : blocks_write(tables, &facts, out, err);
 		facts_fini(&facts);
 	}
 	return rc;

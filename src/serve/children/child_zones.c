@@ -148,11 +148,16 @@ static int child_zones_devices(struct tables *tables, struct child_zones *to,
 		rc = rows_each(tables, sql_feed_collectives, child_zones_row, to, err);
 	if (!rc)
 		rc = rows_each(tables, sql_feed_waits, child_zones_wait_row, to, err);
-	if (!rc && zone_gather_has_critical(tables))
-		rc = rows_each(tables, sql_feed_critical, child_zones_row, to, err);
 	if (!rc)
 		rc = child_zones_put_samples(tables, to, err);
 	return rc;
+}
+
+static int child_zones_path(struct tables *tables, struct child_zones *to, struct kymo_error *err)
+{
+	return zone_gather_has_critical(tables)
+		       ? rows_each(tables, sql_feed_critical, child_zones_row, to, err)
+		       : 0;
 }
 
 static int child_zones_run_row(const struct rows *rows, void *context)
@@ -236,6 +241,8 @@ int child_zones(struct tables *tables, const struct question *question, const ch
 		rc = rows_each(tables, sql_feed_steps, child_zones_step_row, &to, err);
 	if (!rc)
 		rc = child_zones_devices(tables, &to, err);
+	if (!rc)
+		rc = child_zones_path(tables, &to, err);
 	to.open = true;
 	if (!rc)
 		rc = rows_each(tables, sql_feed_open, child_zones_row, &to, err);
@@ -248,15 +255,39 @@ int child_zones(struct tables *tables, const struct question *question, const ch
 	return child_zones_end(&to, rc, err);
 }
 
-int child_queues(struct tables *tables, const struct question *question, const char *sql, FILE *out,
-		 struct kymo_error *err)
+static int child_zones_parts(struct tables *tables, bool queues, bool path, FILE *out,
+			     struct kymo_error *err)
 {
 	struct child_zones to;
 	int rc = child_zones_begin(&to, out, err);
 
+	if (!rc && queues)
+		rc = child_zones_devices(tables, &to, err);
+	if (!rc && path)
+		rc = child_zones_path(tables, &to, err);
+	return child_zones_end(&to, rc, err);
+}
+
+int child_devices(struct tables *tables, const struct question *question, const char *sql,
+		  FILE *out, struct kymo_error *err)
+{
 	(void)question;
 	(void)sql;
-	if (!rc)
-		rc = child_zones_devices(tables, &to, err);
-	return child_zones_end(&to, rc, err);
+	return child_zones_parts(tables, true, true, out, err);
+}
+
+int child_queues(struct tables *tables, const struct question *question, const char *sql, FILE *out,
+		 struct kymo_error *err)
+{
+	(void)question;
+	(void)sql;
+	return child_zones_parts(tables, true, false, out, err);
+}
+
+int child_path(struct tables *tables, const struct question *question, const char *sql, FILE *out,
+	       struct kymo_error *err)
+{
+	(void)question;
+	(void)sql;
+	return child_zones_parts(tables, false, true, out, err);
 }

@@ -23,7 +23,9 @@ enum question_kind {
 	QUESTION_FLAME, /* of samples */
 	QUESTION_SOURCE, /* files; or one of them, whose name is sent in place of SQL */
 	QUESTION_ZONES, /* zone_record.h: all of a packed file */
-	QUESTION_QUEUES, /* likewise: the operations of devices */
+	QUESTION_DEVICES, /* likewise: the two that follow */
+	QUESTION_QUEUES, /* operations of devices, collectives, samples */
+	QUESTION_PATH, /* the critical path */
 	QUESTION_JOINS, /* what joins zones of different tracks */
 	QUESTION_METRICS, /* figures of /metrics: lines of family, labels and value with tabs */
 	QUESTION_KINDS
@@ -50,6 +52,7 @@ struct question {
 	int64_t pid; /* of QUESTION_JOINS; -1: of any process */
 	uint32_t joins; /* of QUESTION_JOINS: enum question_joins */
 	bool native; /* of QUESTION_FLAME: CPU time, with native frames */
+	bool first; /* of QUESTION_RUN: the part that takes little time */
 	/* Of QUESTION_QUERY: */
 	char format[16]; /* of views/query/output.h; "": columns, rows and figures as JSON */
 	char id[64]; /* "": none */

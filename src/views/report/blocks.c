@@ -17,29 +17,30 @@
 
 static const struct {
 	const char *name, *sql;
+	bool first; /* it takes little time */
 } blocks[] = {
-	{ "run", sql_block_run },
-	{ "losses", sql_block_losses },
-	{ "streams", sql_block_streams },
-	{ "overhead", sql_block_overhead },
-	{ "regions", sql_block_regions },
-	{ "steps", sql_block_steps },
-	{ "step_facts", sql_block_step_facts },
-	{ "parts", sql_block_parts },
-	{ "slowest", sql_block_slowest },
-	{ "open", sql_block_open },
-	{ "counters", sql_block_counters },
-	{ "modules", sql_block_modules },
-	{ "queues", sql_block_queues },
-	{ "models", sql_block_models },
-	{ "launches", sql_block_launches },
-	{ "samples", sql_block_samples },
-	{ "native", sql_block_native },
-	{ "sites", sql_block_sites },
-	{ "allocated", sql_allocations_peak },
-	{ "growth", sql_allocations_growth },
-	{ "ranks", sql_block_ranks },
-	{ "breakdown", sql_block_breakdown },
+	{ "run", sql_block_run, true },
+	{ "losses", sql_block_losses, true },
+	{ "streams", sql_block_streams, true },
+	{ "overhead", sql_block_overhead, true },
+	{ "regions", sql_block_regions, true },
+	{ "steps", sql_block_steps, true },
+	{ "step_facts", sql_block_step_facts, true },
+	{ "parts", sql_block_parts, true },
+	{ "slowest", sql_block_slowest, true },
+	{ "open", sql_block_open, true },
+	{ "counters", sql_block_counters, true },
+	{ "modules", sql_block_modules, true },
+	{ "queues", sql_block_queues, false },
+	{ "models", sql_block_models, false },
+	{ "launches", sql_block_launches, false },
+	{ "samples", sql_block_samples, false },
+	{ "native", sql_block_native, false },
+	{ "sites", sql_block_sites, false },
+	{ "allocated", sql_allocations_peak, false },
+	{ "growth", sql_allocations_growth, false },
+	{ "ranks", sql_block_ranks, true },
+	{ "breakdown", sql_block_breakdown, false },
 };
 
 static void blocks_write_text(FILE *out, const char *text)
@@ -72,13 +73,18 @@ static void rate_text(double per_second, char *out, size_t bytes)
 }
 
 /* Utilisation of the device, or of the CPU if there is none. */
-static void busy_figure(struct tables *tables, const struct facts *facts, struct figure *out)
+static void busy_figure(struct tables *tables, const struct facts *facts, bool first,
+			struct figure *out)
 {
-	double busy = tables_number(
-		tables,
-		"SELECT max(busy_ns) / (SELECT max(duration_ns) FROM kymo.runs) FROM device.queues",
-		-1);
+	static const char sql[] = "SELECT max(busy_ns) / (SELECT max(duration_ns) FROM kymo.runs) "
+				  "FROM device.queues";
+	bool of_device = facts_rows_of(facts, "device.ops").kept;
+	double busy = first && of_device ? -1 : tables_number(tables, sql, -1);
 
+	if (first && of_device) {
+		*out = (struct figure){ "Device busy", "…", "is being read" };
+		return;
+	}
 	if (busy >= 0) {
 		*out = (struct figure){ "Device busy", "", "of the run, busiest queue" };
 		snprintf(out->value, sizeof(out->value), "%s", format_percent(busy).text);
@@ -101,7 +107,8 @@ static void memory_figure(const struct facts *facts, struct figure *out)
 		 format_clock(facts->memory.peak_at_ns, true).text);
 }
 
-static void step_figures(struct tables *tables, const struct facts *facts, struct figure *out)
+static void step_figures(struct tables *tables, const struct facts *facts, bool first,
+			 struct figure *out)
 {
 	const struct facts_steps *steps = &facts->steps;
 	double span_ns = steps->last_ns - steps->first_ns;
@@ -122,7 +129,7 @@ static void step_figures(struct tables *tables, const struct facts *facts, struc
 	out[2] = (struct figure){ "Throughput", "", "steps/s" };
 	rate_text(span_ns > 0 ? (double)steps->count * 1e9 / span_ns : 0, out[2].value,
 		  sizeof(out[2].value));
-	busy_figure(tables, facts, &out[3]);
+	busy_figure(tables, facts, first, &out[3]);
 	memory_figure(facts, &out[4]);
 	out[5] = (struct figure){ "Slow steps", "", "over 2 × median" };
 	snprintf(out[5].value, sizeof(out[5].value), "%s",
@@ -142,7 +149,8 @@ static void region_figure(const struct facts *facts, struct figure *out)
 	snprintf(out->note, sizeof(out->note), "%s", sampled ? "of all threads" : "measured");
 }
 
-static void run_figures(struct tables *tables, const struct facts *facts, struct figure *out)
+static void run_figures(struct tables *tables, const struct facts *facts, bool first,
+			struct figure *out)
 {
 	out[0] = (struct figure){ "Run", "", "" };
 	snprintf(out[0].value, sizeof(out[0].value), "%s",
@@ -152,21 +160,21 @@ static void run_figures(struct tables *tables, const struct facts *facts, struct
 	out[2] = (struct figure){ "Zones", "", "" };
 	snprintf(out[2].value, sizeof(out[2].value), "%s",
 		 format_count(facts_rows_of(facts, "trace.zones").emitted).text);
-	busy_figure(tables, facts, &out[3]);
+	busy_figure(tables, facts, first, &out[3]);
 	memory_figure(facts, &out[4]);
 	out[5] = (struct figure){ "Threads", "", "recorded" };
 	snprintf(out[5].value, sizeof(out[5].value), "%.0f",
 		 tables_number(tables, "SELECT count(*) FROM kymo.threads", 0));
 }
 
-static void write_figures(struct tables *tables, const struct facts *facts, FILE *out)
+static void write_figures(struct tables *tables, const struct facts *facts, bool first, FILE *out)
 {
 	struct figure figures[6];
 
 	if (facts->steps.count)
-		step_figures(tables, facts, figures);
+		step_figures(tables, facts, first, figures);
 	else
-		run_figures(tables, facts, figures);
+		run_figures(tables, facts, first, figures);
 	fputs("\"figures\":[", out);
 	for (size_t i = 0; i < 6; i++) {
 		fputs(i ? ",{\"label\":" : "{\"label\":", out);
@@ -251,22 +259,37 @@ static int write_block(struct tables *tables, const char *name, const char *sql,
 	return rc;
 }
 
-int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
-		 struct kymo_error *err)
+static int write_blocks(struct tables *tables, const struct facts *facts, bool first, FILE *out,
+			struct kymo_error *err)
 {
 	int rc = 0;
 
-	fputs("\"recording\":", out);
+	fputs(first ? "\"partial\":true,\"recording\":" : "\"recording\":", out);
 	blocks_write_text(out, tables_name(tables));
 	fputs(",\n", out);
-	write_verdicts(tables, facts, out);
-	write_figures(tables, facts, out);
+	if (!first)
+		write_verdicts(tables, facts, out);
+	write_figures(tables, facts, first, out);
 	write_memory(facts, out);
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]) && !rc; i++) {
+		if (first && !blocks[i].first)
+			continue;
 		rc = write_block(tables, blocks[i].name, blocks[i].sql, out, err);
 		fputc(',', out);
 	}
 	return rc ? rc : write_block(tables, "series", sql_block_series, out, err);
+}
+
+int blocks_write(struct tables *tables, const struct facts *facts, FILE *out,
+		 struct kymo_error *err)
+{
+	return write_blocks(tables, facts, false, out, err);
+}
+
+int blocks_write_first(struct tables *tables, const struct facts *facts, FILE *out,
+		       struct kymo_error *err)
+{
+	return write_blocks(tables, facts, true, out, err);
 }
 
 /* ---- of a time range ------------------------------------------------------------------------ */

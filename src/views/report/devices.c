@@ -117,6 +117,24 @@ int devices_print_models(struct tables *tables, size_t most, FILE *out,
 
 /* ---- the critical path ----------------------------------------------------------------------- */
 
+/* "603 ms: "; of several "1.24 s of rank 1, the longest of 2 paths that no collective joins:" and a
+   line of its own. */
+static void begin_path_section(const struct rows *rows, const struct printing *printing)
+{
+	const double paths = rows_number(rows, 3, 1), rank = rows_number(rows, 4, -1);
+
+	fprintf(printing->out, "\n%sCritical path%s\n  %s", text_paint(printing->style, TEXT_BOLD),
+		text_plain(printing->style),
+		format_duration(rows_number(rows, 2, 0), printing->style->utf8).text);
+	if (paths > 1 && rank >= 0)
+		fprintf(printing->out, " of rank %.0f", rank);
+	if (paths > 1)
+		fprintf(printing->out, ", the longest of %.0f paths that no collective joins:\n  ",
+			paths);
+	else
+		fputs(": ", printing->out);
+}
+
 /* "603 ms: host 82 %, launch 5 %" */
 static int path_kind(const struct rows *rows, void *context)
 {
@@ -125,10 +143,7 @@ static int path_kind(const struct rows *rows, void *context)
 
 	rows_copy_text(rows, 0, kind, sizeof(kind));
 	if (!rows->number)
-		fprintf(printing->out,
-			"\n%sCritical path%s\n  %s: ", text_paint(printing->style, TEXT_BOLD),
-			text_plain(printing->style),
-			format_duration(rows_number(rows, 2, 0), printing->style->utf8).text);
+		begin_path_section(rows, printing);
 	/* not foreign: the kind is a word of trace.critical_path */
 	fprintf(printing->out, "%s%s %s", rows->number ? ", " : "", kind,
 		format_percent(rows_number(rows, 1, 0)).text);

@@ -17,7 +17,8 @@ static void target_say(void *context, const char *sentence)
 	text_line(stderr, "kymo: %s", sentence);
 }
 
-int target_resolve(const char *target, char *out, size_t out_bytes, struct kymo_error *err)
+int target_resolve_files(const char *const *files, size_t count, char *out, size_t out_bytes,
+			 struct kymo_error *err)
 {
 	struct progress progress;
 	const struct import_options how = { .progress = target_progress,
@@ -26,7 +27,13 @@ int target_resolve(const char *target, char *out, size_t out_bytes, struct kymo_
 	int rc;
 
 	progress_begin(&progress, "importing", "bytes");
-	rc = import_resolve(target, out, out_bytes, &how, err);
+	rc = count == 1 ? import_resolve(files[0], out, out_bytes, &how, err)
+			: import_resolve_files(files, count, out, out_bytes, &how, err);
 	progress_end(&progress);
 	return rc;
+}
+
+int target_resolve(const char *target, char *out, size_t out_bytes, struct kymo_error *err)
+{
+	return target_resolve_files(&target, 1, out, out_bytes, err);
 }

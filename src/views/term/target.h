@@ -9,5 +9,8 @@
 /* As store_resolve(). Shows the progress of an import on a terminal, and prints a line on stderr if
    only a part of the trace could be read. */
 int target_resolve(const char *target, char *out, size_t out_bytes, struct kymo_error *err);
+/* The same of several traces, which become one recording. */
+int target_resolve_files(const char *const *files, size_t count, char *out, size_t out_bytes,
+			 struct kymo_error *err);
 
 #endif

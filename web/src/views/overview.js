@@ -122,7 +122,7 @@ function otherVerdicts(verdicts, shell) {
 /** @param {Shown} data @param {Shell} shell */
 function verdictSection(data, shell) {
 	/** @type {Verdict} */
-	const none = { text: "No verdict yet" };
+	const none = { text: shell.source.read === false ? "The findings are being computed…" : "No verdict yet" };
 	const [first = none, ...others] = data.verdicts;
 	return el(
 		"section",
@@ -508,7 +508,7 @@ export const overview = {
 			source.onchange = previous;
 			closers.forEach((one) => one());
 		};
-		if (source.read === false) {
+		if (source.read === false && (!source.glimpsed || source.failed)) {
 			const node = source.failed
 				? failure(source.failed, () => source.refresh?.())
 				: loading("Reading the recording…", "The timeline can be opened already.");

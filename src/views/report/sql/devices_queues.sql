@@ -1,6 +1,6 @@
 -- Queues by busy time; the device is named if there are several, by its rank if each rank has one.
 SELECT
-    CASE WHEN by_rank THEN regexp_replace(queue, '^stream ', 's') ELSE queue END,
+    CASE WHEN several THEN regexp_replace(queue, '^stream ', 's') ELSE queue END,
     CASE WHEN by_rank THEN 'rank ' || rank WHEN several THEN device END,
     busy_ns,
     utilisation,

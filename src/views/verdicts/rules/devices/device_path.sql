@@ -5,19 +5,23 @@
 -- evidence: {count} time{s} on the path, as {which}
 -- advice: make it cheaper or call it less often; what is not on the path gains nothing
 -- tab: timeline
--- query: SELECT kind, name, sum(duration_ns), any_value(all_win_ns) FROM trace.critical_path
---     GROUP BY ALL ORDER BY 3 DESC
+-- query: SELECT path, kind, name, sum(duration_ns), any_value(all_win_ns) FROM trace.critical_path
+--     GROUP BY ALL ORDER BY 4 DESC
 --
 -- Imported traces: the costliest operator of the host or kernel on the critical path.
 -- Communication, copies, waits, launches and data loading have verdicts of their own; time that no
 -- zone covers cannot be made cheaper by its name. Without it
 -- the run gains at least half of its time, or another path is nearly as long.
-WITH t AS (
+--
+-- Ranks that no collective connects have a path each: this is about the longest one.
+WITH c AS (
+    {include longest_path}
+), t AS (
     SELECT sum(duration_ns) AS ns
-    FROM trace.critical_sums
+    FROM c
 ), n AS (
     SELECT kind, name, sum(duration_ns) AS ns, sum(count) AS n, any_value(all_win_ns) AS win
-    FROM trace.critical_sums
+    FROM c
     WHERE kind IN ('host', 'kernel')
         AND NOT starts_with(name, 'between ')
         AND name <> 'outside of zones'
@@ -29,7 +33,7 @@ WITH t AS (
     LIMIT 1
 ), r AS (
     SELECT p.*
-    FROM trace.critical_sums p
+    FROM c p
     SEMI JOIN n USING (kind, name)
 ), q AS (
     SELECT {include path_place name=if(kind='host',name,NULL)} AS place, duration_ns AS weight
