@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint spark readers mcp doors soak healthy foreign install sbom clean setup help
+.PHONY: build demo classifier test bench lint spark readers mcp doors soak healthy foreign install wheel wheel-test sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -88,6 +88,15 @@ install: ## install below PREFIX (/usr/local), or DESTDIR/PREFIX; builds no test
 	@DESTDIR=$(DESTDIR) meson install -C build --no-rebuild --quiet --strip
 	@echo "installed below $(DESTDIR)$(abspath $(PREFIX))"
 
+wheel: ## the wheels for PyPI, in build/wheel/dist; installs auditwheel and Meson in build/wheel
+	@tools/setup build
+	@tools/build -- installed
+	@tools/wheel
+
+wheel-test: ## install those wheels on a bare Debian without a network (as root, with debootstrap)
+	@tools/setup build test
+	@.venv/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/bare tests/bare
+
 sbom: ## write build/kymo.cdx.json: what kymo is made of, as CycloneDX
 	@mkdir -p build
 	@tools/gen-dependencies --sbom build/kymo.cdx.json
@@ -99,4 +108,4 @@ clean: ## remove what was built; deps/ and .venv stay
 	rm -rf build build-*
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST) | expand -t 18

@@ -25,6 +25,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus
+extern "C++" { /* also where a program includes this file in extern "C" */
+#include <type_traits>
+#include <utility>
+}
+#endif
 
 #include <kymo/atomic.h>
 #include <kymo/hot.h>
@@ -102,6 +108,13 @@ static inline struct kymo_zone kymo_zone_begin(struct kymo_site *site)
 	if (KYMO__UNLIKELY(!id))
 		id = kymo__site_id(site);
 	return kymo__zone_open(id);
+}
+
+static inline uint32_t kymo__site_id_of(struct kymo_site *site)
+{
+	uint32_t id = kymo__load_relaxed(&site->id);
+
+	return id ? id : kymo__site_id(site);
 }
 
 /* For names that are not constant expressions in C, such as __func__. */
@@ -306,6 +319,70 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
 }
 #endif
 
+/* ---- nothing: -DKYMO_DISABLE ---------------------------------------------------------------- */
+
+/* All calls exist and do nothing; libkymo need not be linked. */
+#ifdef KYMO_DISABLE
+#ifdef __cplusplus
+#define KYMO__NO_ZONE kymo_zone()
+#define KYMO__NO_TOTALS kymo_totals()
+#else
+#define KYMO__NO_TOTALS ((struct kymo_totals){ 0 })
+#define KYMO__NO_ZONE ((struct kymo_zone){ NULL, 0, 0, 0 })
+#endif
+#define kymo_enable(err) ((void)(err), 0)
+#define kymo_disable() ((void)0)
+#define kymo_enabled() (false)
+#define kymo_poll() ((void)0)
+#define kymo_directory() ("")
+#define kymo_name(name) ((void)(name), 0u)
+#define kymo_name_full(name, bytes, file, file_bytes, line, source, instance) \
+	((void)(name), (void)(file), 0u)
+#define kymo_thread_name(name) ((void)(name))
+#define kymo_thread_name_tid(tid, name) ((void)(tid), (void)(name))
+#define kymo_zone_begin(site) ((void)(site), KYMO__NO_ZONE)
+#define kymo_zone_begin_id(id) ((void)(id), KYMO__NO_ZONE)
+#define kymo_zone_end(zone) ((void)(zone))
+#define kymo__zone_begin_named(site, name) ((void)(site), (void)(name), KYMO__NO_ZONE)
+#define kymo__site_id_of(site) ((void)(site), 0u)
+#define kymo_zone_text(text, bytes) ((void)(text), (void)(bytes))
+#define kymo_zone_value(value) ((void)(value))
+#define kymo_zone_text_of(zone, text, bytes) ((void)(zone), (void)(text), (void)(bytes))
+#define kymo_zone_value_of(zone, value) ((void)(zone), (void)(value))
+#define kymo_region_create(name) ((void)(name), (struct kymo_region *)NULL)
+#define kymo_region_init(region, name) ((void)(region), (void)(name), 0)
+#define kymo_regions_init(regions, names, count) ((void)(regions), (void)(names), (void)(count), 0)
+#define kymo_regions_start_by_name(regions, count, name) \
+	((void)(regions), (void)(count), (void)(name), 0)
+#define kymo_regions_stop_by_name(regions, count, name) \
+	((void)(regions), (void)(count), (void)(name), 0)
+#define kymo_region_totals(region, out) \
+	((void)(region), (*(out) = KYMO__NO_TOTALS), (out)->bytes = sizeof(*(out)), 0)
+#define kymo_region_print_to(buf, bytes, region) \
+	((void)((bytes) ? (*(buf) = '\0') : 0), (void)(region), 0)
+#define kymo_region_print(region) ((void)(region), 0)
+#define kymo_regions_print_all(regions, count) ((void)(regions), (void)(count), 0)
+#define kymo_region_start(region) ((void)(region), 0)
+#define kymo_region_stop(region) ((void)(region), 0)
+#define kymo_range_begin(name) ((void)(name), (uint64_t)0)
+#define kymo_range_begin_id(id) ((void)(id), (uint64_t)0)
+#define kymo_range_end(range) ((void)(range), 0)
+#define kymo_range_text(range, text, bytes) ((void)(range), (void)(text), (void)(bytes))
+#define kymo_mark(name, text) ((void)(name), (void)(text))
+#define kymo_counter(name, value) ((void)(name), (void)(value))
+#define kymo_counter_id(id, value) ((void)(id), (void)(value))
+#define kymo_step(name) ((void)(name))
+#define kymo_step_end(name) ((void)(name))
+#define kymo_step_phase(phase, ticks) ((void)(ticks))
+#define kymo_current_step() (0u)
+#define kymo_table_create(name, columns, count, bytes, err) \
+	((void)(name), (void)(columns), (void)(err), (struct kymo_table *)NULL)
+#define kymo_table_append(table, row) ((void)(table), (void)(row), 0)
+#define kymo_ticks() ((uint64_t)0)
+#define kymo_ticks_ns(ticks) ((void)(ticks), (uint64_t)0)
+#define kymo_snapshot(path, err) ((void)(path), (void)(err), 0)
+#endif
+
 /* ---- scopes ------------------------------------------------------------------------------- */
 
 #define KYMO__JOIN2(a, b) a##b
@@ -316,14 +393,19 @@ KYMO__EXPORT int kymo_snapshot(const char *path, struct kymo_error *err);
  *	KYMO_FUNCTION();		the same, with the function's name
  *	KYMO_REGION_SCOPE(&region);	starts the region; stops it when the block ends
  *
+ * C++ alone:
+ *	KYMO_LAMBDA();			in a lambda, where KYMO_FUNCTION() is "operator()": a zone
+ *					named "FUNCTION::<lambda>" (C++17)
+ *	KYMO_WRAP("name", callable)	a callable with the same arguments and result, whose calls
+ *					are zones: std::thread(KYMO_WRAP("worker", [&] { ... }))
+ *	KYMO_COROUTINE("name");		in a coroutine, where a scope would end on a thread that did
+ *					not begin it: a range from here to the coroutine's end
+ *
  * C uses the cleanup attribute, C++ a destructor, so exceptions end zones too. In C, longjmp skips
  * the end; the enclosing zone then closes it. At most one of each per line.
  */
-#ifdef KYMO_DISABLE
-#define KYMO_SCOPE(text) ((void)0)
-#define KYMO_FUNCTION() ((void)0)
-#define KYMO_REGION_SCOPE(region) ((void)(region))
-#elif defined(__cplusplus)
+#ifdef __cplusplus
+extern "C++" {
 namespace kymo
 {
 /* A zone that ends with its scope, also by an exception. */
@@ -380,6 +462,9 @@ class range
 	explicit range(const char *name) : number_(kymo_range_begin(name))
 	{
 	}
+	explicit range(kymo_site *site) : number_(begin(site))
+	{
+	}
 	range(range &&other) noexcept : number_(other.number_)
 	{
 		other.number_ = 0;
@@ -410,9 +495,106 @@ class range
 	}
 
       private:
+	static uint64_t begin(kymo_site *site)
+	{
+		return kymo_enabled() ? kymo_range_begin_id(kymo__site_id_of(site)) : 0;
+	}
 	uint64_t number_;
 };
+/* A callable whose calls are zones. Copies share the site, which must be static. */
+template <typename F> class wrapped
+{
+      public:
+	wrapped(kymo_site *site, F &&call) : call_(static_cast<F &&>(call)), site_(site)
+	{
+	}
+	wrapped(kymo_site *site, const F &call) : call_(call), site_(site)
+	{
+	}
+	template <typename... A>
+	auto operator()(A &&...arguments)
+		-> decltype(std::declval<F &>()(std::forward<A>(arguments)...))
+	{
+		scope zone(site_);
+
+		return call_(std::forward<A>(arguments)...);
+	}
+	template <typename... A>
+	auto operator()(A &&...arguments) const
+		-> decltype(std::declval<const F &>()(std::forward<A>(arguments)...))
+	{
+		scope zone(site_);
+
+		return call_(std::forward<A>(arguments)...);
+	}
+
+      private:
+	F call_;
+	kymo_site *site_;
+};
+template <typename F> wrapped<typename std::decay<F>::type> wrap(kymo_site *site, F &&call)
+{
+	return { site, std::forward<F>(call) };
+}
+#if __cplusplus >= 201703L
+/* "FUNCTION::<lambda>", made by the compiler of __PRETTY_FUNCTION__ in a lambda, for example
+   "int train(float)::<lambda(int)>" (GCC), "auto train(float)::(lambda at a.cpp:3:7)::...(int)
+   const" (Clang). */
+struct lambda_name {
+	char text[96] = {};
+
+	constexpr explicit lambda_name(const char *pretty)
+	{
+		constexpr char suffix[] = "::<lambda>";
+		size_t end = before_parameters(pretty), begin = end, at = 0;
+
+		while (begin && pretty[begin - 1] != ' ' && pretty[begin - 1] != '*' &&
+		       pretty[begin - 1] != '&')
+			begin--;
+		begin += length_of(pretty + begin, "namespace)::"); /* of "(anonymous namespace)" */
+		begin += length_of(pretty + begin, "{anonymous}::");
+		for (; begin < end && at + sizeof(suffix) < sizeof(text); begin++)
+			text[at++] = pretty[begin];
+		for (size_t i = 0; suffix[i]; i++)
+			text[at++] = suffix[i];
+	}
+
+      private:
+	/* Of the start, if the text has it. */
+	static constexpr size_t length_of(const char *text, const char *start)
+	{
+		size_t length = 0;
+
+		for (; start[length]; length++)
+			if (text[length] != start[length])
+				return 0;
+		return length;
+	}
+	/* "(" opens the parameters of a function, or a name: "(anonymous namespace)". */
+	static constexpr size_t before_parameters(const char *pretty)
+	{
+		size_t end = 0;
+
+		for (; pretty[end] && pretty[end] != '['; end++)
+			if (pretty[end] == '(' && end && pretty[end - 1] != ':' &&
+			    pretty[end - 1] != ' ')
+				break;
+		return end;
+	}
+};
+#endif
 } // namespace kymo
+}
+#endif
+
+#ifdef KYMO_DISABLE
+#define KYMO_SCOPE(text) ((void)0)
+#define KYMO_FUNCTION() ((void)0)
+#define KYMO_REGION_SCOPE(region) ((void)(region))
+#define KYMO_LAMBDA() ((void)0)
+#define KYMO_WRAP(text, ...) (__VA_ARGS__)
+#define KYMO_COROUTINE(text) ((void)0)
+#elif defined(__cplusplus)
 #define KYMO__SITE(text) \
 	static kymo_site KYMO__JOIN(kymo__site_, __LINE__) = { (text), __FILE__, __LINE__, 0 }
 #define KYMO_SCOPE(text) \
@@ -422,6 +604,19 @@ class range
 	KYMO__SITE(nullptr); \
 	kymo::scope KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__), __func__)
 #define KYMO_REGION_SCOPE(region) kymo::region_scope KYMO__JOIN(kymo__scope_, __LINE__)(region)
+#define KYMO_LAMBDA() \
+	static constexpr kymo::lambda_name KYMO__JOIN(kymo__name_, __LINE__)(__PRETTY_FUNCTION__); \
+	KYMO_SCOPE(KYMO__JOIN(kymo__name_, __LINE__).text)
+#define KYMO_WRAP(text, ...) \
+	kymo::wrap( \
+		[]() -> kymo_site * { \
+			static kymo_site site = { (text), __FILE__, __LINE__, 0 }; \
+			return &site; \
+		}(), \
+		__VA_ARGS__)
+#define KYMO_COROUTINE(text) \
+	KYMO__SITE(text); \
+	kymo::range KYMO__JOIN(kymo__scope_, __LINE__)(&KYMO__JOIN(kymo__site_, __LINE__))
 #else
 static inline struct kymo_region *kymo__region_scope_begin(struct kymo_region *region)
 {
@@ -452,64 +647,5 @@ static inline void kymo__region_scope_end(struct kymo_region *const *region)
 #define KYMO_MARK(name, text) kymo_mark((name), (text))
 #define KYMO_COUNTER(name, value) kymo_counter((name), (value))
 #define KYMO_STEP(name) kymo_step(name)
-
-/* All calls exist and do nothing; libkymo need not be linked. */
-#ifdef KYMO_DISABLE
-#ifdef __cplusplus
-#define KYMO__NO_ZONE kymo_zone()
-#define KYMO__NO_TOTALS kymo_totals()
-#else
-#define KYMO__NO_TOTALS ((struct kymo_totals){ 0 })
-#define KYMO__NO_ZONE ((struct kymo_zone){ NULL, 0, 0, 0 })
-#endif
-#define kymo_enable(err) ((void)(err), 0)
-#define kymo_disable() ((void)0)
-#define kymo_enabled() (false)
-#define kymo_directory() ("")
-#define kymo_name(name) ((void)(name), 0u)
-#define kymo_name_full(name, bytes, file, file_bytes, line, source, instance) \
-	((void)(name), (void)(file), 0u)
-#define kymo_thread_name(name) ((void)(name))
-#define kymo_thread_name_tid(tid, name) ((void)(tid), (void)(name))
-#define kymo_zone_begin(site) ((void)(site), KYMO__NO_ZONE)
-#define kymo_zone_begin_id(id) ((void)(id), KYMO__NO_ZONE)
-#define kymo_zone_end(zone) ((void)(zone))
-#define kymo_zone_text(text, bytes) ((void)(text), (void)(bytes))
-#define kymo_zone_value(value) ((void)(value))
-#define kymo_zone_text_of(zone, text, bytes) ((void)(zone), (void)(text), (void)(bytes))
-#define kymo_zone_value_of(zone, value) ((void)(zone), (void)(value))
-#define kymo_region_create(name) ((void)(name), (struct kymo_region *)NULL)
-#define kymo_region_init(region, name) ((void)(region), (void)(name), 0)
-#define kymo_regions_init(regions, names, count) ((void)(regions), (void)(names), (void)(count), 0)
-#define kymo_regions_start_by_name(regions, count, name) \
-	((void)(regions), (void)(count), (void)(name), 0)
-#define kymo_regions_stop_by_name(regions, count, name) \
-	((void)(regions), (void)(count), (void)(name), 0)
-#define kymo_region_totals(region, out) \
-	((void)(region), (*(out) = KYMO__NO_TOTALS), (out)->bytes = sizeof(*(out)), 0)
-#define kymo_region_print_to(buf, bytes, region) \
-	((void)((bytes) ? (*(buf) = '\0') : 0), (void)(region), 0)
-#define kymo_region_print(region) ((void)(region), 0)
-#define kymo_regions_print_all(regions, count) ((void)(regions), (void)(count), 0)
-#define kymo_region_start(region) ((void)(region), 0)
-#define kymo_region_stop(region) ((void)(region), 0)
-#define kymo_range_begin(name) ((void)(name), (uint64_t)0)
-#define kymo_range_begin_id(id) ((void)(id), (uint64_t)0)
-#define kymo_range_end(range) ((void)(range), 0)
-#define kymo_range_text(range, text, bytes) ((void)(range), (void)(text), (void)(bytes))
-#define kymo_mark(name, text) ((void)(name), (void)(text))
-#define kymo_counter(name, value) ((void)(name), (void)(value))
-#define kymo_counter_id(id, value) ((void)(id), (void)(value))
-#define kymo_step(name) ((void)(name))
-#define kymo_step_end(name) ((void)(name))
-#define kymo_step_phase(phase, ticks) ((void)(ticks))
-#define kymo_current_step() (0u)
-#define kymo_table_create(name, columns, count, bytes, err) \
-	((void)(name), (void)(columns), (void)(err), (struct kymo_table *)NULL)
-#define kymo_table_append(table, row) ((void)(table), (void)(row), 0)
-#define kymo_ticks() ((uint64_t)0)
-#define kymo_ticks_ns(ticks) ((void)(ticks), (uint64_t)0)
-#define kymo_snapshot(path, err) ((void)(path), (void)(err), 0)
-#endif
 
 #endif

@@ -1,4 +1,5 @@
 """The pytest plugin. When pytest is recorded, each test is a zone named by its id, and so is the set-up of each fixture.
+`pytest --kymo` records by itself: _inside/pytest_record.py.
 
 `python -m kymo -p -m pytest` records only the tests that take kymo_profile (or tracy_profile): exactly the test
 function, without the set-up of its fixtures, in any order of fixtures.
@@ -22,6 +23,42 @@ def pytest_plugin_registered(plugin: Any, manager: Any) -> None:
     if plugin is sys.modules[__name__]:
         for name in NAMES - {manager.get_name(plugin)}:
             manager.set_blocked(name)
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("kymo", "kymo: record tests, compare their times")
+    group.addoption("--kymo", action="store_true", help="record each test and fixture as a zone")
+    group.addoption("--kymo-output", metavar="FILE", default="kymo-tests.kymosnap",
+                    help="the recording (kymo-tests.kymosnap); workers of pytest-xdist add their names")
+    group.addoption("--kymo-baseline", metavar="FILE", default="kymo-baseline.json",
+                    help="times of earlier runs, relative to the root folder (kymo-baseline.json)")
+    group.addoption("--kymo-update-baseline", action="store_true", help="add the times of this run to the baseline, if all tests pass")
+    group.addoption("--kymo-fail-above", metavar="PERCENT", default=None, type=_percent,
+                    help="fail if a test is slower than the baseline by more than PERCENT and by more than its runs differ")
+
+
+def _percent(text: str) -> float:
+    import argparse
+
+    try:
+        value = float(text.strip().rstrip("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage; for example 5%")
+    return value / 100
+
+
+def _is_wanted(config: Any) -> bool:
+    option = config.option
+    return bool(option.kymo or option.kymo_update_baseline or option.kymo_fail_above is not None)
+
+
+def pytest_configure(config: Any) -> None:
+    if _is_wanted(config):
+        from kymo._inside.pytest_record import Recorder
+
+        config.pluginmanager.register(Recorder(config), "kymo-recorder")
 
 
 @pytest.fixture

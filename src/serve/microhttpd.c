@@ -3,13 +3,15 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "base/files/install_path.h"
+
 #define LIBRARY "libmicrohttpd.so.12"
 
 struct microhttpd microhttpd;
 
 int microhttpd_load(struct kymo_error *err)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	void *library = install_path_open(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	const char *missing = NULL;
 
 	if (!library)

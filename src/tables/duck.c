@@ -23,19 +23,10 @@ static void *library;
 /* NULL if there is no such file, or if it cannot be loaded; then the reason is in *why. */
 static void *open_beside_program(char *why, size_t why_bytes)
 {
-	static const char *const places[] = {
-		LIBRARY,
-		"../lib/kymo/" LIBRARY,
-		"../lib64/kymo/" LIBRARY,
-		"../lib/python3*/site-packages/kymo/" LIBRARY, /* of a wheel */
-		"../lib/python3*/dist-packages/kymo/" LIBRARY,
-		"../local/lib/python3*/dist-packages/kymo/" LIBRARY,
-		NULL,
-	};
 	char path[PATH_MAX];
 	void *handle;
 
-	if (!install_path_find(places, path, sizeof(path)))
+	if (!install_path_library(LIBRARY, path, sizeof(path)))
 		return NULL;
 	handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)

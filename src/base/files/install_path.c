@@ -1,5 +1,6 @@
 #include "base/files/install_path.h"
 
+#include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -61,4 +62,37 @@ bool install_path_find(const char *const *patterns, char *out, size_t out_bytes)
 			return true;
 	}
 	return false;
+}
+
+static const char *const library_folders[] = {
+	"", /* the build folder */
+	"../lib/kymo/",
+	"../lib64/kymo/",
+	"../lib/*/kymo/",
+	"../lib/python3*/site-packages/kymo/", /* of a wheel */
+	"../lib/python3*/dist-packages/kymo/",
+	"../local/lib/python3*/dist-packages/kymo/",
+};
+#define LIBRARY_FOLDERS (sizeof(library_folders) / sizeof(library_folders[0]))
+
+bool install_path_library(const char *library, char *out, size_t out_bytes)
+{
+	char texts[LIBRARY_FOLDERS][128];
+	const char *places[LIBRARY_FOLDERS + 1] = { NULL };
+
+	for (size_t i = 0; i < LIBRARY_FOLDERS; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "%s%s", library_folders[i], library);
+		places[i] = texts[i];
+	}
+	return install_path_find(places, out, out_bytes);
+}
+
+void *install_path_open(const char *library, int flags)
+{
+	void *handle = dlopen(library, flags);
+	char path[PATH_MAX];
+
+	if (!handle && install_path_library(library, path, sizeof(path)))
+		handle = dlopen(path, flags);
+	return handle;
 }

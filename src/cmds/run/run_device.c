@@ -12,20 +12,13 @@
 
 #define CUDA_VARIABLE "CUDA_INJECTION64_PATH"
 
-static const char *const layers[] = {
-	"libkymo_opencl.so", /* in the build folder */
-	"../lib/kymo/libkymo_opencl.so",
-	"../lib/*/kymo/libkymo_opencl.so",
-	NULL,
-};
-
 static void record_opencl(struct run_environment *environment)
 {
 	const char *layers_set = getenv("OPENCL_LAYERS");
 	struct buf list = { 0 };
 	char layer[PATH_MAX];
 
-	if (!install_path_find(layers, layer, sizeof(layer))) {
+	if (!install_path_library("libkymo_opencl.so", layer, sizeof(layer))) {
 		say("--device cannot record OpenCL: libkymo_opencl.so is not installed with kymo; "
 		    "build kymo with opencl-headers installed");
 		return;
@@ -45,7 +38,7 @@ static void record_cuda(struct run_environment *environment)
 	if (getenv(CUDA_VARIABLE))
 		say("--device does not record CUDA: " CUDA_VARIABLE
 		    " is set, so another tool is loaded");
-	else if (doors_library("libkymo_cupti.so", library, sizeof(library)))
+	else if (install_path_library("libkymo_cupti.so", library, sizeof(library)))
 		run_environment_set(environment, CUDA_VARIABLE, library);
 }
 
@@ -54,7 +47,7 @@ static void record_nrt(struct run_environment *environment)
 {
 	char library[PATH_MAX];
 
-	if (doors_has_nrt() && doors_library("libkymo_nrt.so", library, sizeof(library)) &&
+	if (doors_has_nrt() && install_path_library("libkymo_nrt.so", library, sizeof(library)) &&
 	    !strpbrk(library, ": "))
 		run_environment_preload(environment, library);
 }

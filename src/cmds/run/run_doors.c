@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/files/install_path.h"
 #include "views/status/doors.h"
 
 void run_doors_prepare(struct run_environment *environment)
@@ -13,7 +14,7 @@ void run_doors_prepare(struct run_environment *environment)
 		const struct door *door = &doors_loaded[i];
 
 		if (door->by_run && !getenv(door->variable) &&
-		    doors_library(door->library, library, sizeof(library)))
+		    install_path_library(door->library, library, sizeof(library)))
 			run_environment_set(environment, door->variable, library);
 	}
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/install_path.h"
 #include "collect/native/demangle.h"
 #include "collect/native/maps.h"
 #include "collect/native/process_memory.h"
@@ -222,7 +223,7 @@ static int unwind_take_frame(Dwfl_Frame *state, void *context)
 
 static bool native_unwind_load(struct unwind *unwind)
 {
-	unwind->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+	unwind->library = install_path_open("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!unwind->library)
 		return false;
 #define X(name) \

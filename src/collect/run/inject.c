@@ -12,6 +12,7 @@
 static const char *const places[] = {
 	"python/kymo/_inject",
 	"../lib/kymo/python/kymo/_inject",
+	"../lib/*/kymo/python/kymo/_inject",
 	"../lib/python3*/site-packages/kymo/_inject",
 	"../lib/python3*/dist-packages/kymo/_inject",
 	"../local/lib/python3*/dist-packages/kymo/_inject",

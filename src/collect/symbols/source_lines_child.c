@@ -16,6 +16,7 @@
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 
+#include "base/files/install_path.h"
 #include "base/grow.h"
 
 #define TEXT_MOST 4096
@@ -60,7 +61,7 @@ struct reader {
 
 static bool load_libdw(struct reader *reader)
 {
-	void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *library = install_path_open("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		return false;

@@ -231,12 +231,18 @@ static struct estimate estimate_of(const struct blocks *blocks)
 	return out;
 }
 
+/* hypot() for numbers below 1e150. The one of glibc 2.35 would keep the wheel from glibc 2.34. */
+static double length_of(double a, double b)
+{
+	return sqrt(a * a + b * b);
+}
+
 /* The truth may differ from the estimate by its noise and by what it cannot see. */
 static struct clock_lines_interval estimate_at(const struct estimate *estimate, double seconds)
 {
 	double away = seconds - estimate->middle;
 	double value = estimate->offset + estimate->slope * away;
-	double error = estimate->sure * hypot(estimate->error, estimate->slope_error * away) +
+	double error = estimate->sure * length_of(estimate->error, estimate->slope_error * away) +
 		       FIT_UNLIKE * estimate->latency + estimate->slack;
 
 	return (struct clock_lines_interval){ value - error, value + error, value };

@@ -51,7 +51,7 @@ void doctor_mend(struct doctor_finding *finding, const char *format, ...)
 
 bool doctor_has_library(const char *name)
 {
-	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+	void *library = install_path_open(name, RTLD_LAZY | RTLD_LOCAL);
 
 	if (library)
 		dlclose(library);

@@ -17,34 +17,11 @@ const struct door doors_loaded[] = {
 };
 const size_t doors_loaded_count = sizeof(doors_loaded) / sizeof(doors_loaded[0]);
 
-/* In the build folder, below an installation prefix, in an environment with the wheel. */
-static const char *const folders[] = {
-	"",
-	"../lib/kymo/",
-	"../lib/*/kymo/",
-	"../lib/python3*/site-packages/kymo/",
-	"../lib/python3*/dist-packages/kymo/",
-	"../local/lib/python3*/dist-packages/kymo/",
-};
-#define FOLDERS (sizeof(folders) / sizeof(folders[0]))
-
-bool doors_library(const char *library, char *out, size_t out_bytes)
-{
-	char texts[FOLDERS][128];
-	const char *places[FOLDERS + 1] = { NULL };
-
-	for (size_t i = 0; i < FOLDERS; i++) {
-		snprintf(texts[i], sizeof(texts[i]), "%s%s", folders[i], library);
-		places[i] = texts[i];
-	}
-	return install_path_find(places, out, out_bytes);
-}
-
 static bool is_own_library(const char *set, const char *library)
 {
 	char own[PATH_MAX];
 
-	return doors_library(library, own, sizeof(own)) && !strcmp(set, own);
+	return install_path_library(library, own, sizeof(own)) && !strcmp(set, own);
 }
 
 static void look_at_loaded(const struct door *door, struct doctor_finding *finding)
@@ -56,7 +33,7 @@ static void look_at_loaded(const struct door *door, struct doctor_finding *findi
 		doctor_found(finding, DOCTOR_ABSENT, "%s is set to another tool: %s",
 			     door->variable, set);
 		doctor_mend(finding, "unset %s", door->variable);
-	} else if (!doors_library(door->library, library, sizeof(library))) {
+	} else if (!install_path_library(door->library, library, sizeof(library))) {
 		doctor_found(finding, DOCTOR_ABSENT, "%s is not installed with kymo",
 			     door->library);
 	} else if (door->needs && !doctor_has_library(door->needs)) {
@@ -68,13 +45,19 @@ static void look_at_loaded(const struct door *door, struct doctor_finding *findi
 
 /* ---- libraries, headers and commands with the names of other tools ---- */
 
-/* In the source tree beside the build folder, and below an installation prefix. */
+/* In the source tree beside the build folder, below an installation prefix, in an environment with
+   the wheel. */
+#define WHEEL_FILES "../lib/*/*-packages/kymo/"
+#define WHEEL_HEADERS WHEEL_FILES "include/kymo-compat/"
 static const char *const compat_library[] = { "libkymo_compat.so", "../lib/libkymo_compat.so",
-					      "../lib/*/libkymo_compat.so", NULL };
+					      "../lib/*/libkymo_compat.so",
+					      WHEEL_FILES "libkymo_compat.so.0", NULL };
 static const char *const vaccel_header[] = { "../compat/include/vaccel_prof.h",
-					     "../include/kymo-compat/vaccel_prof.h", NULL };
+					     "../include/kymo-compat/vaccel_prof.h",
+					     WHEEL_HEADERS "vaccel_prof.h", NULL };
 static const char *const tracy_header[] = { "../compat/include/tracy/Tracy.hpp",
-					    "../include/kymo-compat/tracy/Tracy.hpp", NULL };
+					    "../include/kymo-compat/tracy/Tracy.hpp",
+					    WHEEL_HEADERS "tracy/Tracy.hpp", NULL };
 static const char *const probing_command[] = { "probing", NULL };
 
 /* Both places, or the first alone. */
@@ -143,7 +126,7 @@ static void look_at_nrt(struct doctor_finding *finding)
 {
 	char library[PATH_MAX];
 
-	if (!doors_library("libkymo_nrt.so", library, sizeof(library)))
+	if (!install_path_library("libkymo_nrt.so", library, sizeof(library)))
 		doctor_found(finding, DOCTOR_ABSENT, "libkymo_nrt.so is not installed with kymo");
 	else if (!doors_has_nrt())
 		doctor_found(finding, DOCTOR_ABSENT,

@@ -14,9 +14,6 @@ struct door {
 extern const struct door doors_loaded[];
 extern const size_t doors_loaded_count;
 
-/* The path of one of kymo's libraries. False: it is not installed. */
-bool doors_library(const char *library, char *out, size_t out_bytes);
-
 /* Whether the Neuron runtime is where the loader looks for it: LD_LIBRARY_PATH, its own folder, the
    system's. It is not loaded. */
 bool doors_has_nrt(void);
