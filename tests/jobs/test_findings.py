@@ -1,9 +1,10 @@
 """What the report finds in a job: made jobs with one fault each, and without."""
 import concurrent.futures
 import statistics
+import subprocess
 
 import pytest
-from conftest import make_job
+from conftest import NATIVE, make_job
 from made_jobs import CLEAN, LATE, is_right, noisy
 
 
@@ -58,6 +59,14 @@ def test_the_cost_of_a_slow_host_is_from_the_median_of_the_other_hosts(place, wo
     assert said["sentence"].startswith(f"All ranks of host {slow} are late: "), said
     assert said["gain_pct"] == pytest.approx(100 * sum(max(one, 0) for one in behind) / span["ns"], rel=1e-9)
     assert statistics.median(behind) > 0
+
+
+def test_the_calls_of_a_large_job_are_read_in_blocks(place):
+    """More than 2^20 calls: every second block. Rank 3 is 4 ms late in a fifth of the collectives; all have 0.1 ms of noise."""
+    subprocess.run([NATIVE / "made_job", place.path / "made", "4", "270000", "calls"], check=True, timeout=60)
+    rows = place.ask("made", "SELECT rank, collectives, cost_ns / 1e9 AS cost FROM dist.late")
+    assert rows[0]["rank"] == 3 and 54 * 4 < rows[0]["cost"] < 54 * 4 * 1.05, rows
+    assert all(abs(row["collectives"] - 270_000) <= 128 for row in rows), rows
 
 
 def test_uneven_data_is_told_from_other_lateness(place):

@@ -13,7 +13,7 @@
 -- place is where the absent rank was last seen. Only the last attempt of a restarted job counts.
 -- Processes whose ranks are not known are not judged. Ranks wait until the last of them has ended.
 WITH
-calls AS (
+calls AS NOT MATERIALIZED (
     FROM {include last_attempt}
 ),
 o AS (

@@ -57,9 +57,9 @@ s AS (
         max(ranks) AS ranks,
         count(*) AS n,
         avg(later::INT) AS later,
-        sum(behind_ns)::DOUBLE AS cost,
+        sum(behind_ns)::DOUBLE * any_value(blocks) AS cost,
         median(behind_ns) AS usual
-    FROM o
+    FROM o, every
     GROUP BY host
 ),
 w AS (
