@@ -2,6 +2,7 @@
 """Measures kymo serve, and prints what it finds as lines of JSON for bench/run.
 
     bench/serve.py KYMO FILL LOOP RECORDING     KYMO_DIR and HOME are the caller's; RECORDING has 10 million zones
+    bench/serve.py KYMO --map JOB               the map of a job alone
 """
 import contextlib
 import http.client
@@ -48,8 +49,8 @@ class Server:
         self.process.terminate()
         self.process.wait()
 
-    def connect(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+    def connect(self, timeout=120):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def get(self, path, connection=None):
         """Seconds that it took, and the answer."""
@@ -82,13 +83,20 @@ def zones(kymo, recording):
                 found("serve.rate", float(rate.group(1)))
 
 
-def browser(kymo, recording):
-    """The page on 10 million zones: until it is painted, and a frame's time while it is moved."""
+def browser_script():
+    """The command that opens a page; None: no browser is installed."""
     playwright = pathlib.Path(__file__).parent.parent / "deps/playwright-core"
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium or not shutil.which("node") or not (playwright / "index.js").exists():
+        return None
+    return ["node", pathlib.Path(__file__).parent / "serve_page.mjs", playwright.resolve(), chromium]
+
+
+def browser(kymo, recording):
+    """The page on 10 million zones: until it is painted, and a frame's time while it is moved."""
+    script = browser_script()
+    if not script:
         return
-    script = ["node", pathlib.Path(__file__).parent / "serve_page.mjs", playwright.resolve(), chromium]
     with Server(kymo, recording) as server:
         subprocess.run([*script, f"http://127.0.0.1:{server.port}/"], check=False, timeout=200)
     # The same from the list: it has not been read yet.
@@ -96,6 +104,22 @@ def browser(kymo, recording):
         listed = json.loads(server.get("/api/targets")[1])["targets"]
         one = next(t["id"] for t in listed if t["path"] == str(recording))
         subprocess.run([*script, f"http://127.0.0.1:{server.port}/#/{one}/timeline"], check=False, timeout=200)
+
+
+def job_map(kymo, job):
+    """The map of step × rank: the first answer of a server that has just started, then the page."""
+    with Server(kymo, job) as server:
+        found("jobs.map.answer", server.get("/api/map?columns=1280&rows=500")[0])
+    script = browser_script()
+    if not script:
+        return
+    with Server(kymo, job) as server:
+        one = json.loads(server.get("/api/targets")[1])["default"]
+        subprocess.run([*script, f"http://127.0.0.1:{server.port}/#/{one}/ranks"], check=False, timeout=200)
+    with Server(kymo, job) as server:
+        seconds, body = server.get("/api/run", server.connect(600))
+        if body.startswith(b'{"gen":'):  # and not an error, for example that it took too long
+            found("jobs.run", seconds)
 
 
 def watch(server, target, delays, ends_at, started_unix_ns):
@@ -160,7 +184,10 @@ def cost(kymo, fill):
     found("serve.cost", statistics.median(taken[True]) / statistics.median(taken[False]))
 
 
-def main(kymo, fill, loop, recording):
+def main(kymo, fill, loop, recording=None):
+    if fill == "--map":
+        job_map(kymo, loop)
+        return
     zones(kymo, recording)
     browser(kymo, recording)
     live(kymo, loop)

@@ -1,6 +1,6 @@
 // The live viewer's page on a large recording, in a real browser; prints what it finds as lines of JSON for
 // bench/serve.py:
-//   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/[#/ID/timeline]
+//   node serve_page.mjs PLAYWRIGHT CHROMIUM http://127.0.0.1:PORT/[#/ID/timeline | #/ID/ranks]
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -37,6 +37,19 @@ const isDrawn = () => {
 	for (let i = 0; i < data.length; i += 16)
 		colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
 	return colours.size > 4;
+};
+
+/** Whether the map of step × rank holds colours of cells. */
+const isMapDrawn = () => {
+	/** @type {HTMLCanvasElement|null} */
+	const canvas = document.querySelector(".stage.map canvas");
+	const colours = new Set();
+	if (!canvas?.width)
+		return false;
+	const { data } = /** @type {any} */ (canvas.getContext("2d")).getImageData(140, 30, canvas.width - 150, 100);
+	for (let i = 0; i < data.length; i += 16)
+		colours.add((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+	return colours.size > 1; // that of the usual cell and those of others
 };
 
 /** Milliseconds a frame while the mouse does something again and again. */
@@ -89,9 +102,21 @@ async function first() {
 	await page.mouse.up();
 }
 
+/** The map of a job: until its cells are visible, and a frame's time while it is zoomed and moved. */
+async function map() {
+	found("jobs.map.paint", await after(isMapDrawn));
+	await page.mouse.move(640, 250);
+	found("jobs.map.zoom", await frames((i) => page.mouse.wheel(0, i % 60 < 40 ? -120 : 120)));
+	await page.mouse.down();
+	found("jobs.map.pan", await frames((i) => page.mouse.move(640 + 400 * Math.sin(i / 20), 250)));
+	await page.mouse.up();
+}
+
 try {
 	await page.goto(url);
-	if (url.includes("#"))
+	if (url.endsWith("/ranks"))
+		await map();
+	else if (url.includes("#"))
 		found("serve.paint.listed", await after(isDrawn));
 	else
 		await first();

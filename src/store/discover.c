@@ -495,3 +495,51 @@ int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *e
 	*out_count = listing.count;
 	return 0;
 }
+
+/* ---- recordings of jobs ------------------------------------------------------------------- */
+
+/* The directory that the recording is in, if that is a job. */
+static bool discover_job_of(const struct store_entry *entry, char out[KYMO_PATH_BYTES])
+{
+	const char *slash = strrchr(entry->path, '/');
+	int directory;
+	bool job;
+
+	if (entry->kind != STORE_DIRECTORY || !slash || slash == entry->path)
+		return false;
+	snprintf(out, KYMO_PATH_BYTES, "%.*s", (int)(slash - entry->path), entry->path);
+	directory = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+	job = directory >= 0 && job_is(directory);
+	if (directory >= 0)
+		close(directory);
+	return job;
+}
+
+void store_list_jobs(struct store_entry *entries, size_t *count)
+{
+	struct listing kept = { .entries = entries };
+	char path[KYMO_PATH_BYTES];
+	struct store_entry job;
+
+	for (size_t i = 0; i < *count; i++) {
+		struct store_entry *entry = &entries[i], *listed;
+
+		if (discover_job_of(entry, path)) {
+			listed = listed_entry(&kept, path);
+			if (listed) {
+				listed->here |= entry->here;
+				continue;
+			}
+			if (!discover_inspect(path, true, &job)) {
+				job.here = entry->here;
+				job.foreign = entry->foreign;
+				*entry = job;
+			}
+		}
+		/* The job itself may come later in the list. */
+		if (!listed_entry(&kept, entry->path))
+			memmove(&entries[kept.count++], entry, sizeof(*entry));
+	}
+	*count = kept.count;
+	qsort(entries, kept.count, sizeof(*entries), discover_live_then_newest);
+}

@@ -270,6 +270,9 @@ struct store_entry {
 /* All recordings in KYMO_DIR, the working directory and the per-user index, newest first; live ones
    before dead ones. Caller frees *out. */
 int store_list(struct store_entry **out, size_t *out_count, struct kymo_error *err);
+/* Replaces recordings of a job in such a list by one entry for the job: while it runs, the list has
+   its recordings in KYMO_DIR. */
+void store_list_jobs(struct store_entry *entries, size_t *count);
 
 /* TARGET of the command line (a path, a pid, a name, "latest", NULL for latest) to a path that
    store_kind() can take. A name, given by kymo run -n or its directory's or file's, means the

@@ -7,25 +7,18 @@ import random
 import pytest
 
 from conftest import make_job
+from made_jobs import CLOCK_ERRORS, CLOCKS
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-# By rank: the largest error of an aligned end, and what dist.clocks states. The true end is in correlation.
-ERRORS = """
-    WITH c AS (SELECT rank, end_ns - correlation::BIGINT AS x FROM dist.collectives WHERE end_ns IS NOT NULL),
-    r AS (SELECT rank, max(abs(x - (SELECT median(x) FROM c WHERE rank = 0)))::BIGINT AS worst FROM c GROUP BY 1),
-    e AS (SELECT rank, max(error_ns) AS stated, any_value(method) AS method, count(*)::INT AS pieces FROM dist.clocks GROUP BY 1)
-    SELECT * FROM r JOIN e USING (rank) ORDER BY rank"""
 
 
 def test_offsets_and_drifts_come_back_within_the_stated_error(place):
     """Offsets of up to 5 s, drifts of up to 200 ppm. Few collectives, many (a clock drifts by 2 ms meanwhile), several ranks a host,
     a rank that is always late."""
     rows, usual = [], []
-    jobs = ["ranks=64", "ranks=64 per_host=8", "ranks=48 steps=400", "ranks=16 late=3:40000", "ranks=32 steps=1000",
-            "ranks=100 per_host=2 steps=300", "ranks=4 steps=2000", "ranks=24 steps=40", "ranks=8 noise_us=3000 latency_us=100"]
-    for seed, more in enumerate(jobs):
+    for seed, more in enumerate(CLOCKS):
         job = make_job(place, f"made{seed}", f"clocks=1 seed={seed} {more}")
-        rows += place.ask(job, ERRORS)
+        rows += place.ask(job, CLOCK_ERRORS)
         usual = usual if "steps=40" in more or "latency" in more else list(rows)
         assert place.ask(job, "FROM kymo.problems") == []
     outside = [row for row in rows if row["worst"] > row["stated"]]
@@ -40,7 +33,7 @@ def test_offsets_and_drifts_come_back_within_the_stated_error(place):
 
 def test_a_step_makes_a_second_piece(place):
     job = make_job(place, "made", "ranks=4 clocks=1 pause=2")
-    rows = place.ask(job, ERRORS)
+    rows = place.ask(job, CLOCK_ERRORS)
     assert all(row["worst"] <= row["stated"] <= 50_000 for row in rows), rows
     assert [row["pieces"] for row in rows] == [1, 1, 2, 1]
     steps = place.ask(job, "SELECT offset_ns FROM dist.clocks WHERE rank = 2")

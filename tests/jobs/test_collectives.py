@@ -86,8 +86,15 @@ def test_a_killed_rank_is_the_absent_one(runs):
     states = {r["rank"]: r for r in place.ask("rec", "SELECT rank, state, last_seq::INT AS last_seq FROM dist.ranks")}
     assert states[1]["last_seq"] < states[0]["last_seq"], states
     assert states[1]["state"] in ("lost", "killed"), states
-    sentence = place.verdicts("rec")["absent"]["sentence"]
+    verdict = place.verdicts("rec")["absent"]
+    sentence = verdict["sentence"]
     assert re.match(r"Rank 1 \((lost|killed)\) is absent: the other ranks wait for it in all_reduce for .*\.", sentence), sentence
+    # They waited until the last of them ended, although torchrun and kymo ran on.
+    (row,) = place.ask("rec", "SELECT max(duration_ns) AS run, (SELECT max(arrival_ns) FROM dist.collectives) AS arrived, "
+                              "greatest((SELECT max(last_ns) FROM dist.ranks), (SELECT max(ts_ns) FROM host.process p "
+                              "WHERE pid IN (SELECT pid FROM dist.ranks))) AS last FROM kymo.runs")
+    assert row["last"] < row["run"], row
+    assert verdict["gain_pct"] * row["run"] / 100 <= max(row["last"] - row["arrived"], 0.002 * row["run"]) + 1e8, (verdict, row)
 
 
 def test_a_rank_that_reduces_another_size_is_named_with_both_sizes(runs):

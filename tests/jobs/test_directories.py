@@ -184,6 +184,10 @@ def test_a_job_is_removed_as_a_whole_and_not_while_it_runs(job):
         while not list((job.path / "jobs/77.2").glob("*-rank3-*/run")):
             assert time.monotonic() < deadline
             time.sleep(0.1)
+        # Its recording in KYMO_DIR is one of the job's, from any working directory.
+        for folder in (job.path, job.path.parent):
+            done = subprocess.run([KYMO, "ls", "-f", "json"], cwd=folder, env=job.env, capture_output=True, text=True, timeout=60)
+            assert [(line["kind"], line["runs"], line["live_runs"]) for line in json.loads(done.stdout)] == [("job", 4, 1)], done.stdout
         done = job.kymo("rm", "jobs/77.2")
         assert done.returncode == 1 and "of its recordings run" in done.stderr, done.stderr
         assert len(list((job.path / "jobs/77.2").glob("*-rank*"))) == 4

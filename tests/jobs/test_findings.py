@@ -1,11 +1,11 @@
 """What the report finds in a job: made jobs with one fault each, and without."""
 import concurrent.futures
-import random
+import statistics
+import subprocess
 
-from conftest import make_job
-
-LATE = 50
-CLEAN = 20
+import pytest
+from conftest import NATIVE, make_job
+from made_jobs import CLEAN, LATE, is_right, noisy
 
 
 def found(place, name, words):
@@ -13,25 +13,16 @@ def found(place, name, words):
 
 
 def test_stragglers_are_right_in_all_noisy_jobs_and_none_is_named_in_clean_ones(place):
-    """Noise of 1 ms at each step, ten times that now and then; hosts with clocks of their own."""
-    chance = random.Random(3)
-    cases = []
-    for number in range(LATE + CLEAN):
-        ranks = chance.choice([4, 6, 8])
-        late = chance.randrange(ranks) if number < LATE else None
-        words = f"ranks={ranks} per_host={chance.choice([1, 2])} steps=60 seed={number} noise_us=1000 clocks=1"
-        cases.append((number, late, words + (f" late={late}:{chance.randrange(4000, 20000)}" if late is not None else "")))
+    cases = [(number, *case) for number, case in enumerate(noisy())]
 
     def run(case):
         number, late, words = case
         verdicts = found(place, f"job{number}", words)
-        named = verdicts["rank"]["sentence"] if "rank" in verdicts else ""
-        right = named.startswith(f"Rank {late} on host ") if late is not None else not named and "slow_host" not in verdicts
-        return right, words, named
+        return is_right(late, verdicts), words, verdicts.get("rank")
 
     with concurrent.futures.ThreadPoolExecutor(2) as two:
         wrong = [(words, named) for right, words, named in two.map(run, cases) if not right]
-    assert wrong == []
+    assert wrong == [] and len(cases) == LATE + CLEAN
 
 
 def test_the_place_is_what_other_ranks_do_not_do(place):
@@ -48,6 +39,34 @@ def test_a_slow_host_is_named_not_one_of_its_ranks(place):
     assert verdicts["slow_host"]["sentence"].startswith("All ranks of host host1 are late: the other hosts wait for them for ")
     assert "rank" not in verdicts
     assert "slow_host" not in found(place, "one", "ranks=8 per_host=4 late=5:6000")
+
+
+@pytest.mark.parametrize("words", ["ranks=24 per_host=3 slow=5:40 steps=60", "ranks=9 per_host=8 slow=0:50 steps=50",
+                                   "ranks=12 per_host=2 slow=3:8 noise_us=1000"])
+def test_the_cost_of_a_slow_host_is_from_the_median_of_the_other_hosts(place, words):
+    """Also for the largest of two hosts, whose ranks are most of the job."""
+    job = make_job(place, "made", words)
+    said = place.verdicts(job)["slow_host"]
+    slow = "host" + words.split("slow=")[1].split(":")[0]
+    calls = {}
+    for row in place.ask(job, "SELECT seq, host, arrival_ns FROM dist.collectives WHERE seq > 1"):
+        calls.setdefault(row["seq"], []).append(row)
+    behind = []
+    for rows in calls.values():
+        others = sorted(row["arrival_ns"] for row in rows if row["host"] != slow)
+        behind.append(min(row["arrival_ns"] for row in rows if row["host"] == slow) - others[(len(others) - 1) // 2])
+    (span,) = place.ask(job, "SELECT max(end_ns) - min(arrival_ns) AS ns FROM dist.collectives")
+    assert said["sentence"].startswith(f"All ranks of host {slow} are late: "), said
+    assert said["gain_pct"] == pytest.approx(100 * sum(max(one, 0) for one in behind) / span["ns"], rel=1e-9)
+    assert statistics.median(behind) > 0
+
+
+def test_the_calls_of_a_large_job_are_read_in_blocks(place):
+    """More than 2^20 calls: every second block. Rank 3 is 4 ms late in a fifth of the collectives; all have 0.1 ms of noise."""
+    subprocess.run([NATIVE / "made_job", place.path / "made", "4", "270000", "calls"], check=True, timeout=60)
+    rows = place.ask("made", "SELECT rank, collectives, cost_ns / 1e9 AS cost FROM dist.late")
+    assert rows[0]["rank"] == 3 and 54 * 4 < rows[0]["cost"] < 54 * 4 * 1.05, rows
+    assert all(abs(row["collectives"] - 270_000) <= 128 for row in rows), rows
 
 
 def test_uneven_data_is_told_from_other_lateness(place):

@@ -96,6 +96,17 @@ static bool compute_path(struct critical *critical, const struct recording *reco
 	return ok;
 }
 
+static const char *why_none(const struct critical *critical)
+{
+	if (!critical || critical->result.failed)
+		return "there is no critical path: it does not fit into memory; record fewer "
+		       "steps";
+	return critical->result.too_large
+		       ? "the critical path takes at most 8 million operations and 32 million "
+			 "zones; record or import fewer steps"
+		       : NULL;
+}
+
 static struct critical *make_critical(struct tables *tables)
 {
 	struct critical *critical = calloc(1, sizeof(*critical));
@@ -109,7 +120,9 @@ static struct critical *make_critical(struct tables *tables)
 		return critical;
 	critical_table_free(&critical->result.path);
 	critical_table_free(&critical->result.idle);
+	critical->result.path = critical->result.idle = (struct critical_table){ 0 };
 	critical->result.failed = !critical->result.too_large;
+	tables_add_problem(tables, why_none(critical));
 	return critical;
 }
 
@@ -279,21 +292,12 @@ static void critical_bind(duckdb_bind_info info)
 	}
 }
 
-static const char *why_none(const struct critical *critical)
-{
-	if (!critical || critical->result.failed)
-		return "no memory for the critical path";
-	return critical->result.too_large
-		       ? "the critical path takes at most 8 million operations and 32 million "
-			 "zones; record or import fewer steps"
-		       : NULL;
-}
-
 static void critical_begin(duckdb_init_info info, bool idle, bool sums)
 {
 	struct tables *tables = duck.init_get_extra_info(info);
 	const struct critical *critical = critical_get(tables);
-	const char *why = why_none(critical);
+	/* Sums are for reports: these go on without a path, which is a problem of the tables. */
+	const char *why = critical && sums ? NULL : why_none(critical);
 	const struct critical_table *table;
 	struct run *run = why ? NULL : calloc(1, sizeof(*run));
 

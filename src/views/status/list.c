@@ -159,6 +159,7 @@ static int list_gather(struct list *list, bool utf8, bool all, struct kymo_error
 
 	if (rc)
 		return rc;
+	store_list_jobs(list->entries, &list->count);
 	list->items = calloc(list->count + 1, sizeof(*list->items));
 	if (!list->items)
 		return error_set(err, ENOMEM, "out of memory for a list of %zu recordings",

@@ -1,5 +1,6 @@
 #include "views/verdicts/verdict.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,10 +142,10 @@ static void add_rule_problem(struct tables *tables, const struct rules_row *rule
 {
 	char sentence[sizeof(err->text) + 128];
 
-	snprintf(sentence, sizeof(sentence),
-		 "The verdict \"%s\" could not be evaluated: %s. This is a fault of kymo: please "
-		 "report it.",
-		 rule->name, err->text);
+	bool limit = err->code == ENOMEM || err->code == ETIMEDOUT;
+
+	snprintf(sentence, sizeof(sentence), "The verdict \"%s\" could not be evaluated: %s.%s",
+		 rule->name, err->text, limit ? "" : " This is a fault of kymo: please report it.");
 	/* Several views of one report evaluate all rules. */
 	if (!strstr(tables_problems(tables), sentence))
 		tables_add_problem(tables, sentence);

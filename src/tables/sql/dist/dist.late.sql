@@ -15,7 +15,9 @@
 -- A rank is late at a collective if it arrives last: the time from the median arrival to its own is
 -- charged to it, without what it spent in sends, receives and other groups since the collective
 -- before, beyond the median of the ranks. Step durations say nothing about it: in a synchronous job
--- all of them are equal.
+-- all of them are equal. Of a job with more than 1,048,576 rows of dist.collectives,
+-- blocks of 64 consecutive collectives at equal distances are read, at most so many rows; numbers
+-- and sums are multiplied by the distance.
 WITH
 {include dist_arrivals},
 spans AS MATERIALIZED (
@@ -63,14 +65,15 @@ SELECT
     g.rank,
     g.host,
     g.pid,
-    count(l.seq) AS times_last,
-    any_value(g.collectives) AS collectives,
-    coalesce(sum(l.late_ns), 0)::BIGINT AS cost_ns,
-    coalesce(sum(l.waited_ns), 0)::BIGINT AS waited_ns,
+    count(l.seq) * any_value(e.blocks) AS times_last,
+    any_value(g.collectives * e.blocks) AS collectives,
+    (coalesce(sum(l.late_ns), 0) * any_value(e.blocks))::BIGINT AS cost_ns,
+    (coalesce(sum(l.waited_ns), 0) * any_value(e.blocks))::BIGINT AS waited_ns,
     median(l.late_ns)::BIGINT AS median_ns,
     any_value(p.place) AS place,
     round(any_value(p.share), 4) AS place_share
 FROM groups g
+CROSS JOIN every e
 LEFT JOIN lateness l ON l.rank = g.rank AND l.host IS NOT DISTINCT FROM g.host AND l.pid = g.pid
 LEFT JOIN places p ON p.rank = g.rank AND p.host IS NOT DISTINCT FROM g.host AND p.pid = g.pid
 GROUP BY g.rank, g.host, g.pid

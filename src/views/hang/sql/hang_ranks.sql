@@ -7,7 +7,7 @@
 -- ends before the others arrived is unseen: it may be there by now.
 WITH
 now AS (
-    SELECT max(started_ns + duration_ns) AS ns FROM kymo.runs
+    FROM {include last_moment}
 ),
 ranks AS (
     FROM {include newest_ranks}

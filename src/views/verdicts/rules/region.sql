@@ -37,7 +37,7 @@ WITH w AS (
         AND NOT coalesce(starts_with(name, 'ProfilerStep#'), false)
         AND (
             (SELECT count(*) FROM kymo.imports) = 0
-            OR (SELECT count(*) FROM trace.critical_path) = 0
+            OR (SELECT count(*) FROM trace.critical_sums) = 0
         )
     GROUP BY name
     ORDER BY self DESC

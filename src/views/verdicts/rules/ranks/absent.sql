@@ -11,9 +11,9 @@
 -- a later one. A rank that still runs is absent after two seconds: before, it may be only late. So
 -- is one of another host, unless its data is older than the wait: it may have arrived since. The
 -- place is where the absent rank was last seen. Only the last attempt of a restarted job counts.
--- Processes whose ranks are not known are not judged.
+-- Processes whose ranks are not known are not judged. Ranks wait until the last of them has ended.
 WITH
-calls AS (
+calls AS NOT MATERIALIZED (
     FROM {include last_attempt}
 ),
 o AS (
@@ -56,7 +56,7 @@ named AS (
         r.host,
         r.pid,
         r.heard_ns,
-        (SELECT max(started_ns + duration_ns) FROM kymo.runs) - a.since_ns AS waited_ns
+        (SELECT ns FROM {include last_moment}) - a.since_ns AS waited_ns
     FROM absent a
     LEFT JOIN {include newest_ranks} r ON r.rank = a.rank
 )

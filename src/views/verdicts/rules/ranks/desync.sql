@@ -10,7 +10,7 @@
 -- A desync: at the same number of a group's calls one rank calls another operation than the others,
 -- or has another size where all sizes must be equal. The place is where that rank was last seen.
 WITH
-c AS (
+c AS NOT MATERIALIZED (
     SELECT group_name, seq, rank, host, pid, op, bytes, arrival_ns, end_ns
     FROM {include last_attempt}
     WHERE seq IS NOT NULL AND NOT p2p AND rank IS NOT NULL AND arrival_ns IS NOT NULL

@@ -28,12 +28,12 @@ r AS (
         rank,
         host,
         pid,
-        count(*) AS n,
-        sum(late_ns)::DOUBLE AS cost,
-        sum(waited_ns)::DOUBLE AS waited,
+        count(*) * any_value(e.blocks) AS n,
+        sum(late_ns)::DOUBLE * any_value(e.blocks) AS cost,
+        sum(waited_ns)::DOUBLE * any_value(e.blocks) AS waited,
         median(late_ns) AS usual,
         sum(late_ns)::DOUBLE ^ 2 / nullif(sum(late_ns::DOUBLE ^ 2), 0) AS spread
-    FROM c
+    FROM c, every e
     GROUP BY rank, host, pid
 ),
 w AS (

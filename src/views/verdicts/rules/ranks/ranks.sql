@@ -27,15 +27,15 @@ w AS (
 r AS (
     SELECT
         rank,
-        count(*) AS n,
-        sum(late_ns)::DOUBLE AS cost,
-        sum(waited_ns)::DOUBLE AS waited,
+        count(*) * any_value(e.blocks) AS n,
+        sum(late_ns)::DOUBLE * any_value(e.blocks) AS cost,
+        sum(waited_ns)::DOUBLE * any_value(e.blocks) AS waited,
         median(late_ns) AS usual,
         sum(late_ns)::DOUBLE ^ 2 / nullif(sum(late_ns::DOUBLE ^ 2), 0) AS spread,
         row_number() OVER (ORDER BY sum(late_ns) DESC, rank) AS place,
         sum(sum(late_ns)) OVER (ORDER BY sum(late_ns) DESC, rank) / sum(sum(late_ns)) OVER ()
             AS together
-    FROM c
+    FROM c, every e
     GROUP BY rank
 ),
 k AS (

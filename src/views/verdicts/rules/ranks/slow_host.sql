@@ -14,8 +14,18 @@
 -- group does not count.
 WITH
 {include dist_arrivals},
+-- The median of the other hosts by position: if `half` arrivals come before a host's first one, all
+-- of these are of other hosts, and the last of them is their median. If fewer do, the host is not
+-- late there. (A comparison of each host with all other ranks grows with the square of the hosts.)
 a AS (
-    SELECT group_name, seq, rank, host, arrival_ns, end_ns
+    SELECT
+        group_name,
+        seq,
+        host,
+        arrival_ns,
+        present,
+        row_number() OVER (PARTITION BY group_name, seq ORDER BY arrival_ns) AS place,
+        rank() OVER (PARTITION BY group_name, seq ORDER BY arrival_ns) - 1 AS before
     FROM arrivals
     WHERE present > 1
     QUALIFY seq > min(seq) OVER (PARTITION BY group_name)
@@ -27,30 +37,29 @@ h AS (
         host,
         count(*) AS ranks,
         min(arrival_ns) AS first_ns,
-        max(arrival_ns) AS last_ns
+        min(before) AS before,
+        (any_value(present) - count(*) + 1) // 2 AS half
     FROM a
     GROUP BY ALL
+    HAVING half > 0
 ),
 o AS (
-    SELECT
-        h.*,
-        (
-            SELECT quantile_disc(a.arrival_ns, 0.5)
-            FROM a
-            WHERE a.group_name = h.group_name AND a.seq = h.seq AND a.host <> h.host
-        ) AS others_ns
+    SELECT h.host, h.ranks, a.arrival_ns IS NOT NULL AS later,
+        coalesce(h.first_ns - a.arrival_ns, 0) AS behind_ns
     FROM h
+    LEFT JOIN a
+        ON a.group_name IS NOT DISTINCT FROM h.group_name AND a.seq = h.seq
+        AND a.place = CASE WHEN h.before >= h.half THEN h.half END
 ),
 s AS (
     SELECT
         host,
         max(ranks) AS ranks,
         count(*) AS n,
-        avg((first_ns > others_ns)::INT) AS later,
-        sum(greatest(first_ns - others_ns, 0))::DOUBLE AS cost,
-        median(first_ns - others_ns) AS usual
-    FROM o
-    WHERE others_ns IS NOT NULL
+        avg(later::INT) AS later,
+        sum(behind_ns)::DOUBLE * any_value(blocks) AS cost,
+        median(behind_ns) AS usual
+    FROM o, every
     GROUP BY host
 ),
 w AS (
