@@ -310,6 +310,14 @@ class Recording:
         state = "still recording" if self.seconds is None else f"{self.seconds:.3g} s"
         return f"<kymo.Recording {self.path}: {state}>"
 
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the findings and the steps; None, the text, while it has no file."""
+        if self.seconds is None or self._why_not:
+            return None
+        from kymo._inside import rich
+
+        return rich.recording(self)
+
     def _file(self) -> str:
         if self._why_not:
             raise Error(self._why_not)
