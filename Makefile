@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: build demo classifier test bench lint spark readers mcp doors soak healthy foreign install wheel wheel-test sbom clean setup help
+.PHONY: build demo classifier test bench lint spark readers mcp doors trainers soak healthy foreign install wheel wheel-test sbom clean setup help
 
 # ENABLE_TRACY=1 reaches tools/build through the environment, with every target.
 build: ## build everything: build/kymo, build/libkymo.so, build/python (the default); ENABLE_TRACY=1: with marked examples live
@@ -64,6 +64,12 @@ doors: ## OpenVINO, OpenCV, NCCL, DALI, JAX and SYCL under kymo; installs them (
 	@tools/build
 	@tests/doors/install build/doors
 	@.venv/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/doors tests/doors
+
+trainers: ## transformers, Accelerate, Lightning and DeepSpeed under kymo; installs them (270 MB) in build/trainers
+	@tools/setup build test
+	@tools/build
+	@tests/trainers/install build/trainers
+	@.venv/bin/python -m pytest -q -p no:cacheprovider --rootdir tests/trainers tests/trainers
 
 soak: ## an hour of recording, then long fuzzing
 	@tools/setup build test

@@ -59,13 +59,25 @@ static PyObject *call_auto(PyObject *package, const char *method, PyObject *args
 	return result;
 }
 
-/* ---- torch and JAX -------------------------------------------------------------------------- */
+/* ---- torch, JAX and trainers ---------------------------------------------------------------- */
 
 /* The first of sys.meta_path until torch is imported; the class _Waiter of _torch_auto.py takes
-   its place then. At an import of JAX that of _jax_auto.py comes before it. */
+   its place then. At an import of JAX that of _jax_auto.py comes before it, at one of a trainer
+   that of _trainers_auto.py. */
 struct waiter {
 	PyObject_HEAD PyObject *package;
 };
+
+static bool waiter_is_trainer(PyObject *name)
+{
+	static const char *const trainers[] = { "transformers",	     "accelerate", "lightning",
+						"pytorch_lightning", "deepspeed",  "ray" };
+
+	for (size_t i = 0; i < sizeof(trainers) / sizeof(trainers[0]); i++)
+		if (!PyUnicode_CompareWithASCIIString(name, trainers[i]))
+			return true;
+	return false;
+}
 
 static PyObject *waiter_find_spec(PyObject *self, PyObject *args, PyObject *keywords)
 {
@@ -80,10 +92,12 @@ static PyObject *waiter_find_spec(PyObject *self, PyObject *args, PyObject *keyw
 		 : !PyUnicode_CompareWithASCIIString(name, "torch") ? "find_torch"
 		 : !PyUnicode_CompareWithASCIIString(name, "jax")   ? "find_jax"
 								    : NULL;
-	if (!finder)
+	if (!finder && !(PyUnicode_Check(name) && waiter_is_trainer(name)))
 		Py_RETURN_NONE;
-	all = PyTuple_Pack(3, self, path, target);
-	spec = all ? call_auto(((struct waiter *)self)->package, finder, all) : NULL;
+	all = finder ? PyTuple_Pack(3, self, path, target) : PyTuple_New(0);
+	spec = all ? call_auto(((struct waiter *)self)->package, finder ? finder : "arm_trainers",
+			       all)
+		   : NULL;
 	Py_XDECREF(all);
 	if (spec)
 		return spec;

@@ -34,7 +34,7 @@ def start() -> None:
     if _started or os.environ.get("KYMO", "on").lower() in OFF[:-1]:
         return
     _started = True
-    if _is_recording():
+    if is_recording():
         import atexit
 
         atexit.register(_note_failure)
@@ -47,8 +47,9 @@ def start() -> None:
         _attempt("garbage collections are", _arm_gc)
     if any(torch):
         _attempt("torch modules are", lambda: load("_torch_auto").arm())
-        if _is_recording():
+        if is_recording():
             _attempt("marks of JAX are", _arm_jax)
+            arm_trainers()
     # If preloaded but off, it may be turned on at any allocation, where nothing can be loaded.
     if _asks_for("KYMO_MEMORY") or "libkymo_memory" in os.environ.get("LD_PRELOAD", ""):
         _attempt("Python lines of allocations are", lambda: extension("_memory"))
@@ -62,7 +63,12 @@ def _arm_jax() -> None:
     load("_jax_auto", folder="_inject/").arm()
 
 
-def _is_recording() -> bool:
+def arm_trainers() -> None:
+    """Waits for trainers such as transformers; also called when the injected extension sees one before torch."""
+    _attempt("phases of trainers are", lambda: load("_trainers_auto", folder="_inject/").arm())
+
+
+def is_recording() -> bool:
     return os.environ.get("KYMO", "").lower() in ON
 
 
@@ -111,8 +117,9 @@ def find_torch(early: "Any", path: "Any", target: "Any") -> "Any":
     if early not in sys.meta_path:
         return None
     _attempt("torch modules are", lambda: load("_torch_auto").arm())
-    if _is_recording():
+    if is_recording():
         _attempt("marks of JAX are", _arm_jax)  # the early finder has gone
+        arm_trainers()
     waiter = getattr(sys.modules.get("kymo._torch_auto"), "_waiter", None)
     return waiter.find_spec("torch", path, target) if waiter is not None else None
 

@@ -86,6 +86,12 @@ class Result(Rows):
         """The rows as a new list."""
         return list(self._decode()[1])
 
+    def _repr_html_(self) -> str:
+        """In a notebook: a table of the first rows."""
+        from kymo._inside import rich
+
+        return rich.table(self)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule interface for pyarrow, pandas and polars. requested_schema is ignored."""
         from kymo import _arrow

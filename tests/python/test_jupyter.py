@@ -82,3 +82,14 @@ def test_wrong_words_are_a_sentence(execute, line, said):
 def test_names_in_a_recording_stay_text(execute):
     (outputs,) = execute("%%kymo\nimport kymo, time\nwith kymo.region('</iframe><script>alert(1)</script>'):\n    time.sleep(0.3)")
     assert "<script>" not in shown(outputs)["text/html"]
+
+
+def test_steps_are_a_chart_and_results_and_recordings_show_themselves(execute):
+    code = ("%%kymo --no-page --name r\nimport kymo, time\nfor _ in range(5):\n    kymo.step()\n    time.sleep(0.002)\n"
+            "kymo.step_end()")
+    outputs, result, record = execute(code, "r.query(\"SELECT '<b>' AS name FROM range(60)\")", "r")
+    data = shown(outputs)["text/html"]
+    assert data.count("<rect ") == 5 and "<figcaption>5 steps, median" in data
+    table = result[0].data["text/html"]
+    assert table.count("<td>&lt;b&gt;</td>") == 50 and "60 rows, the first 50 shown" in table
+    assert "<figcaption>5 steps" in record[0].data["text/html"] and "s recorded in" in record[0].data["text/html"]

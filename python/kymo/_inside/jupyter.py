@@ -4,18 +4,18 @@ from __future__ import annotations
 import argparse
 import html
 import os
-import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
 from IPython.core.magic import Magics, line_cell_magic, magics_class  # type: ignore[import-not-found,unused-ignore]
 
 from kymo._kymo import Error
+from kymo._inside import rich
 from kymo._inside.recording import Recording, recording
 
 PAGE_HEIGHT = 560  # pixels
-_CELL_FILE = re.compile(r" \(\d+\.py:\d+\)")  # in a sentence: the place follows it
 
 
 class _Parser(argparse.ArgumentParser):
@@ -41,53 +41,33 @@ def _parser() -> _Parser:
 
 
 class Shown:
-    """A recording as a notebook shows it: findings and the page; as text: the report."""
+    """A recording as a notebook shows it: findings, the steps as a chart and the page; as text: the findings."""
 
-    def __init__(self, record: Recording, page: str | None, difference: str | None) -> None:
-        self.recording, self._page, self._difference = record, page, difference
+    def __init__(self, record: Recording, with_page: bool, other: Recording | None) -> None:
+        self.recording = record
+        # Each is a process of its own: together they take as long as the longest.
+        with ThreadPoolExecutor(4) as pool:
+            found = pool.submit(record.findings)
+            steps = pool.submit(lambda: [row["duration_ns"] for row in record.query(rich.CHART)])
+            page = pool.submit(_page_of, record) if with_page else None
+            difference = pool.submit(other.compare, record) if other else None
+        self._found, self._steps = found.result(), steps.result()
+        self._page = page.result() if page else None
+        self._difference = difference.result() if difference else None
 
     def __repr__(self) -> str:
         parts = [self._difference] if self._difference else []
-        return "\n".join([*parts, self.recording.report()])
+        return "\n".join([*parts, rich.findings_text(self.recording, self._found)])
 
     def _repr_html_(self) -> str:
-        return _html(self.recording, self._page, self._difference)
-
-
-def _escaped(value: object) -> str:
-    return html.escape(str(value))
-
-
-def _is_cell(file: str) -> bool:
-    """Cells are compiled as files of ipykernel that have no text for a reader."""
-    return "/ipykernel_" in file or file.startswith("<ipython-input")
-
-
-def _place(finding: dict[str, Any]) -> str:
-    where = finding.get("where") or {}
-    if not where.get("function"):
-        return ""
-    file = where.get("file") or ""
-    place = f", line {where['line']} of its cell" if _is_cell(file) else f" {os.path.basename(file)}:{where['line']}" if file else ""
-    return f"<code>{_escaped(where['function'])}</code>{_escaped(place)}."
-
-
-def _finding(finding: dict[str, Any]) -> str:
-    advice = f" <i>Try: {_escaped(finding['try'])}.</i>" if finding.get("try") else ""
-    sentence = _CELL_FILE.sub("", str(finding.get("sentence", "")))
-    return f"<li><b>{_escaped(sentence)}</b> {_place(finding)}{advice}</li>"
-
-
-def _html(record: Recording, page: str | None, difference: str | None) -> str:
-    found = "".join(_finding(one) for one in record.findings()[:3]) or "<li>No finding: nothing stands out.</li>"
-    parts = [f"<p>kymo: {record.seconds or 0:.3g} s recorded in <code>{_escaped(record.path)}</code></p><ul>{found}</ul>"]
-    if difference:
-        parts.append(f"<pre>{_escaped(difference)}</pre>")
-    if page:
-        # Without scripts of the notebook's origin: names in a recording may be hostile.
-        parts.append(f'<iframe sandbox="allow-scripts" style="width:100%;height:{PAGE_HEIGHT}px;border:1px solid #8884" '
-                     f'srcdoc="{html.escape(page)}"></iframe>')
-    return "".join(parts)
+        parts = [rich.findings(self.recording, self._found), rich.chart(self._steps)]
+        if self._difference:
+            parts.append(f"<pre>{html.escape(self._difference)}</pre>")
+        if self._page:
+            # Without scripts of the notebook's origin: names in a recording may be hostile.
+            parts.append(f'<iframe sandbox="allow-scripts" style="width:100%;height:{PAGE_HEIGHT}px;border:1px solid #8884" '
+                         f'srcdoc="{html.escape(self._page)}"></iframe>')
+        return "".join(parts)
 
 
 def _page_of(record: Recording) -> str:
@@ -144,9 +124,7 @@ class KymoMagics(Magics):  # type: ignore[misc,unused-ignore]
     def _show(self, record: Recording, other: Recording | None, with_page: bool) -> None:
         from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-        display(  # type: ignore[no-untyped-call,unused-ignore]
-            Shown(record, _page_of(record) if with_page else None, other.compare(record) if other else None)
-        )
+        display(Shown(record, with_page, other))  # type: ignore[no-untyped-call,unused-ignore]
 
 
 _TAKES_VALUE = {"--name", "--compare", "-o", "--output"}

@@ -131,6 +131,19 @@ class _Torch(_Switch):
         disable_torch_profiling()
 
 
+class _Trainers(_Switch):
+    """Phases and metrics of transformers, Lightning and others, as under kymo run."""
+
+    def turn_on(self) -> bool:
+        from kymo import _auto
+
+        _auto.arm_trainers()
+        return not _auto.is_recording()  # kymo run keeps them
+
+    def turn_off(self) -> None:
+        sys.modules["kymo._trainers_auto"].disarm()
+
+
 class _Memory(_Switch):
     def turn_on(self) -> bool:
         import kymo
@@ -208,8 +221,8 @@ def _let_read(pid: int) -> None:
         pass
 
 
-_zones, _collections, _calls, _torch, _memory, _collector = (
-    _Zones(), _Collections(), _Calls(), _Torch(), _Memory(), _Collector())
+_zones, _collections, _calls, _torch, _trainers, _memory, _collector = (
+    _Zones(), _Collections(), _Calls(), _Torch(), _Trainers(), _Memory(), _Collector())
 _lock = allocate_lock()
 _made = 0
 
@@ -297,6 +310,14 @@ class Recording:
         state = "still recording" if self.seconds is None else f"{self.seconds:.3g} s"
         return f"<kymo.Recording {self.path}: {state}>"
 
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the findings and the steps; None, the text, while it has no file."""
+        if self.seconds is None or self._why_not:
+            return None
+        from kymo._inside import rich
+
+        return rich.recording(self)
+
     def _file(self) -> str:
         if self._why_not:
             raise Error(self._why_not)
@@ -347,7 +368,7 @@ def start(path: Path | None = None, *, python: bool = False, torch: bool | None 
 
     path    the file, by default kymo-DATE-PID-N.kymosnap in the working directory; an existing file is replaced
     python  records every call of a Python function
-    torch   records torch modules; None: if torch has been imported
+    torch   records torch modules, and the phases of trainers; None: if torch has been imported
     memory  records which lines allocate
     native  samples native stacks too
 
@@ -360,7 +381,7 @@ def start(path: Path | None = None, *, python: bool = False, torch: bool | None 
     switches: list[_Switch] = [_zones, _collections, _collector]
     _collector.native = native
     if torch or (torch is None and "torch" in sys.modules):
-        switches.append(_torch)
+        switches += [_torch, _trainers]
     if memory:
         switches.append(_memory)
     if python:
