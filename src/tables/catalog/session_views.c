@@ -74,7 +74,7 @@ struct named {
 	bool all;
 };
 
-static bool is_word_char(char c)
+static bool is_part_of_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -103,7 +103,7 @@ static void find_words(const char *sql, struct named *named)
 	while (*sql) {
 		size_t bytes = 0;
 
-		while (is_word_char(sql[bytes]))
+		while (is_part_of_word(sql[bytes]))
 			bytes++;
 		if (!bytes) {
 			sql++;
