@@ -48,19 +48,28 @@ static void assert_runs(struct tables *tables, const char *name, const char *sql
 	assert_null(strchr(answer, '\n')); /* one row or none */
 }
 
-static void no_query_of_a_verdict_fails(void **state)
+static void assert_query(const struct rules_row *rule, const char *query, const char *zones)
 {
 	struct buf sql = { 0 };
 
+	sql_fill(&sql, query,
+		 (struct sql_value[]){
+			 { "run_ns", .text = "6e10" }, { "zones", .text = zones }, { NULL } });
+	assert_runs(empty, rule->name, buf_get(&sql));
+	assert_runs(full, rule->name, buf_get(&sql));
+	buf_fini(&sql);
+}
+
+static void no_query_of_a_verdict_fails(void **state)
+{
 	(void)state;
 	for (size_t i = 0; i < rules_count; i++) {
-		buf_reset(&sql);
-		sql_fill(&sql, rules[i].sql,
-			 (struct sql_value[]){ { "run_ns", .text = "6e10" }, { NULL } });
-		assert_runs(empty, rules[i].name, buf_get(&sql));
-		assert_runs(full, rules[i].name, buf_get(&sql));
+		assert_query(&rules[i], rules[i].sql, "trace.zones");
+		if (!rules[i].zones_if)
+			continue;
+		assert_query(&rules[i], rules[i].sql, "(FROM trace.zones LIMIT 0)");
+		assert_query(&rules[i], rules[i].zones_if, "");
 	}
-	buf_fini(&sql);
 }
 
 static void no_query_for_the_numbers_of_a_verdict_fails(void **state)
