@@ -381,7 +381,7 @@ static void blocked_threads(struct make *make, int every)
    second. */
 static void delayed_threads(struct make *make, int count, uint64_t delay_ns, double cpu_pct)
 {
-	struct schema_host_threads_row rows[20 * 4] = { 0 };
+	struct schema_host_threads_row rows[20 * 6] = { 0 };
 	struct schema_host_cpu_row cores[2] = { { .ts_ticks = MAKE_EPOCH },
 						{ .ts_ticks = MAKE_EPOCH, .cpu = 1 } };
 
@@ -574,7 +574,7 @@ static void problem(const char *directory, const char *word)
 	else if (!strncmp(word, "throttled", 9))
 		throttled(&make, has ? 200 * MS : 2 * MS);
 	else if (!strncmp(word, "crowded", 7))
-		delayed_threads(&make, 4, has ? 600 * MS : 60 * MS, 180);
+		delayed_threads(&make, 6, has ? 600 * MS : 60 * MS, 180);
 	else if (!strcmp(word, "starved"))
 		delayed_threads(&make, 1, 900 * MS, 10);
 	else if (!strncmp(word, "stuck", 5))

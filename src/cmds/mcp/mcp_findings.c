@@ -82,7 +82,7 @@ static void mcp_findings_regions(const struct facts *facts)
 static int mcp_findings_print(struct tables *tables, struct kymo_error *err)
 {
 	struct verdict *verdicts = calloc(VERDICT_MOST, sizeof(*verdicts));
-	struct facts facts;
+	struct facts facts = { 0 };
 	size_t count;
 	int rc = verdicts ? facts_gather(tables, &facts, err)
 			  : error_set(err, ENOMEM, "out of memory for the findings");

@@ -51,13 +51,13 @@ static void look_at_loaded(const struct door *door, struct doctor_finding *findi
 #define WHEEL_HEADERS WHEEL_FILES "include/kymo-compat/"
 static const char *const compat_library[] = { "libkymo_compat.so", "../lib/libkymo_compat.so",
 					      "../lib/*/libkymo_compat.so",
-					      WHEEL_FILES "libkymo_compat.so.0", NULL };
+					      (WHEEL_FILES "libkymo_compat.so.0"), NULL };
 static const char *const vaccel_header[] = { "../compat/include/vaccel_prof.h",
 					     "../include/kymo-compat/vaccel_prof.h",
-					     WHEEL_HEADERS "vaccel_prof.h", NULL };
+					     (WHEEL_HEADERS "vaccel_prof.h"), NULL };
 static const char *const tracy_header[] = { "../compat/include/tracy/Tracy.hpp",
 					    "../include/kymo-compat/tracy/Tracy.hpp",
-					    WHEEL_HEADERS "tracy/Tracy.hpp", NULL };
+					    (WHEEL_HEADERS "tracy/Tracy.hpp"), NULL };
 static const char *const probing_command[] = { "probing", NULL };
 
 /* Both places, or the first alone. */
