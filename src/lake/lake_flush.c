@@ -21,6 +21,8 @@
 /* Rows of one file: sorting them has to fit into memory. */
 #define FILE_ROWS_MOST (UINT64_C(4) << 20)
 #define RETRIES 3
+#define LOCK_TRIES 20
+#define LOCK_NAP_NS 100000000
 
 struct lake_flush {
 	const struct lake_options *options;
@@ -500,6 +502,19 @@ static int write_tables(struct lake_flush *flush, struct kymo_error *err)
 	return rc;
 }
 
+/* For a moment the lock may be that of a process that was killed and has not ended yet. */
+static bool is_locked(int fd)
+{
+	const struct timespec nap = { .tv_nsec = LOCK_NAP_NS };
+
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
 /* Two processes that write one recording would count its rows twice. File systems without locks
    rely on the names of files alone. */
 static int lock_writer(struct lake_flush *flush, struct kymo_error *err)
@@ -510,7 +525,7 @@ static int lock_writer(struct lake_flush *flush, struct kymo_error *err)
 	buf_print(&path, ".%s.lock", flush->writer);
 	flush->lock = openat(flush->place.lake, buf_get(&path),
 			     O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	if (flush->lock >= 0 && flock(flush->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+	if (flush->lock >= 0 && is_locked(flush->lock))
 		rc = error_set(err, EBUSY,
 			       "another process writes this recording into the lake %s now",
 			       flush->job.lake);

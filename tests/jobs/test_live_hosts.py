@@ -53,9 +53,13 @@ def wait_for(what, begun):
 
 
 def end(begun):
+    """Kills them and waits until their children have gone, too: a process of many megabytes takes a moment to end."""
     for one in begun:
         subprocess.run(["kill", "-9", "--", f"-{one.pid}"], capture_output=True)
         one.wait()
+        until = time.monotonic() + 30
+        while subprocess.run(["kill", "-0", "--", f"-{one.pid}"], capture_output=True).returncode == 0 and time.monotonic() < until:
+            time.sleep(0.05)
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: make setup")
