@@ -24,7 +24,7 @@ WORKS = {
     "blocked loop": ("event_loop", "logins", "compute|hash_password", r"The event loop is blocked: .*", "in a thread"),
     "GIL": ("gil", "threads", "extract_features", r"Python threads wait for each other: .* waits for the GIL .*", "processes"),
 }
-NEEDS_NAMES = {"searches", "joining strings"}  # of C functions of the interpreter, which some are stripped of
+NEEDS_NAMES = {"searches", "joining strings", "regular expressions"}  # of C functions of the interpreter, which some are stripped of
 NEEDS_CORES = {"GIL", "blocked loop"}  # threads that wait for a core do not wait for the GIL, nor does a loop
 
 

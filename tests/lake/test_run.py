@@ -214,7 +214,8 @@ def small(place):
     script = "mount -t tmpfs -o size=4m,mode=700 none lake && echo mounted && exec sleep 300"
     holder = subprocess.Popen([*UNSHARE, "sh", "-c", script], cwd=place.path, stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "mounted\n"
-    yield (["nsenter", "-t", str(holder.pid), "-m", "sh", "-c", 'cd "$0" && exec "$@"', str(place.path)],
+    # With its root directory, which is another one than that of the namespace where the tests run in a chroot.
+    yield (["nsenter", "-t", str(holder.pid), "-m", "-r", "sh", "-c", 'cd "$0" && exec "$@"', str(place.path)],
            pathlib.Path(f"/proc/{holder.pid}/root{place.path}/lake"))
     holder.kill()
     holder.wait()

@@ -106,7 +106,7 @@ def files():
         for i in range(500):
             with open(f"{folder}/{i}", "wb") as file:
                 file.write(b"label")
-        load_labels(folder, 1000 if FEW else 60_000)
+        load_labels(folder, 1000 if FEW else 150_000)
         sum(range(int((1.5 if FEW else 0.3) * SECOND)))
 
 

@@ -75,7 +75,8 @@ def snapshots():
 
 
 def price_item(number):
-    logging.debug("pricing item %d", number)
+    for rule in range(50):
+        logging.debug("pricing item %d by rule %d", number, rule)
 
 
 def messages():
