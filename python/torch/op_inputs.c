@@ -6,6 +6,8 @@
  */
 #include <dlfcn.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "ops.h"
 
@@ -73,6 +75,7 @@ size_t op_list(const struct op_value *value, const struct op_value **out_first)
 /* What _torch_auto.py calls: as_strided(tensor, (2, 1), (1, 3), 1) and expand(tensor, -1, …), of
    four tensors of several sizes and types. */
 #define KNOWN_STRIDED 4
+#define KNOWN_VALUES 4 /* of as_strided() */
 #define SCAN_WORDS 64
 #define DTYPE_PLACES 64 /* of two bytes each, after the sizes */
 
@@ -117,6 +120,17 @@ static bool is_pointer(uint64_t word)
 	return word > 0x10000 && word < 1ull << 47 && !(word & 7);
 }
 
+/* What looks like a pointer may be none. The kernel tells without a fault. */
+static bool is_readable(uint64_t address, size_t bytes)
+{
+	char copy[256];
+	struct iovec to = { copy, bytes < sizeof(copy) ? bytes : sizeof(copy) };
+	struct iovec from = { (void *)(uintptr_t)address, to.iov_len };
+
+	return is_pointer(address) &&
+	       process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)to.iov_len;
+}
+
 /* The values of an as_strided(), or NULL. A known build has one place, which is checked first. */
 static const struct op_value *find_values(const uint64_t *words)
 {
@@ -127,8 +141,8 @@ static const struct op_value *find_values(const uint64_t *words)
 	for (uint32_t i = first; i < end; i++) {
 		const struct op_value *values = (const struct op_value *)(uintptr_t)words[i];
 
-		if (!fit.wrong[i] && words[i + 1] == 4 && is_pointer(words[i]) &&
-		    fits_strided(values)) {
+		if (!fit.wrong[i] && words[i + 1] == 4 &&
+		    is_readable(words[i], KNOWN_VALUES * sizeof(*values)) && fits_strided(values)) {
 			op_layout.inputs = i * 8;
 			found = values;
 		} else {
@@ -163,7 +177,8 @@ static bool see_dtype(const struct op_value *value)
 	int32_t dtype = -1;
 	uint16_t word;
 
-	if (fit.dtype(&value->payload, &dtype))
+	if (fit.dtype(&value->payload, &dtype) ||
+	    !is_readable((uint64_t)(uintptr_t)from & ~7ull, 2 * DTYPE_PLACES + 8))
 		return false;
 	for (int i = 0; i < DTYPE_PLACES; i++) {
 		memcpy(&word, from + 2 * i, sizeof(word));
@@ -181,7 +196,8 @@ static bool see_list(const struct op_value *value)
 	op_layout.list_tag = value->tag;
 	for (uint32_t i = 1; i < 5; i++) {
 		op_layout.list = 8 * i;
-		if (!fit.list_wrong[i] && is_pointer(op_word_at(value->payload + 8 * i)) &&
+		if (!fit.list_wrong[i] && is_readable(value->payload, 8 * i + 16) &&
+		    is_readable(op_word_at(value->payload + 8 * i), 2 * sizeof(*first)) &&
 		    op_list(value, &first) == 2 && first[0].payload == 2 && first[1].payload == 1 &&
 		    first[0].tag == op_layout.int_tag)
 			any = true;
