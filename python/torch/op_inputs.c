@@ -121,7 +121,7 @@ static bool is_pointer(uint64_t word)
 }
 
 /* What looks like a pointer may be none. The kernel tells without a fault. */
-static bool is_readable(uint64_t address, size_t bytes)
+static bool op_is_readable(uint64_t address, size_t bytes)
 {
 	char copy[256];
 	struct iovec to = { copy, bytes < sizeof(copy) ? bytes : sizeof(copy) };
@@ -142,7 +142,8 @@ static const struct op_value *find_values(const uint64_t *words)
 		const struct op_value *values = (const struct op_value *)(uintptr_t)words[i];
 
 		if (!fit.wrong[i] && words[i + 1] == 4 &&
-		    is_readable(words[i], KNOWN_VALUES * sizeof(*values)) && fits_strided(values)) {
+		    op_is_readable(words[i], KNOWN_VALUES * sizeof(*values)) &&
+		    fits_strided(values)) {
 			op_layout.inputs = i * 8;
 			found = values;
 		} else {
@@ -178,7 +179,7 @@ static bool see_dtype(const struct op_value *value)
 	uint16_t word;
 
 	if (fit.dtype(&value->payload, &dtype) ||
-	    !is_readable((uint64_t)(uintptr_t)from & ~7ull, 2 * DTYPE_PLACES + 8))
+	    !op_is_readable((uint64_t)(uintptr_t)from & ~7ull, 2 * DTYPE_PLACES + 8))
 		return false;
 	for (int i = 0; i < DTYPE_PLACES; i++) {
 		memcpy(&word, from + 2 * i, sizeof(word));
@@ -196,8 +197,8 @@ static bool see_list(const struct op_value *value)
 	op_layout.list_tag = value->tag;
 	for (uint32_t i = 1; i < 5; i++) {
 		op_layout.list = 8 * i;
-		if (!fit.list_wrong[i] && is_readable(value->payload, 8 * i + 16) &&
-		    is_readable(op_word_at(value->payload + 8 * i), 2 * sizeof(*first)) &&
+		if (!fit.list_wrong[i] && op_is_readable(value->payload, 8 * i + 16) &&
+		    op_is_readable(op_word_at(value->payload + 8 * i), 2 * sizeof(*first)) &&
 		    op_list(value, &first) == 2 && first[0].payload == 2 && first[1].payload == 1 &&
 		    first[0].tag == op_layout.int_tag)
 			any = true;
