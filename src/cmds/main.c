@@ -182,7 +182,7 @@ const struct cmds_command cmds_table[] = {
 	  "[OPTIONS] PID\n--all [OPTIONS]", attach_options,
 	  "kymo attach 4711\tuntil it ends or Ctrl-C\n"
 	  "kymo attach --duration 60 -o hung 4711\n"
-	  "kymo attach --all --match 'python.*train'\tall of them\n" },
+	  "kymo attach --all --match 'python.*train'\ttrainings, as they start\n" },
 	{ "ls", cmd_ls, "list running programs and recordings", "[OPTIONS]", ls_options,
 	  "kymo ls\trunning programs, newest recordings\n"
 	  "kymo ls -f json | jq '.[0].path'\tfor scripts\n" },

@@ -20,23 +20,10 @@ struct mcp_tables {
 	size_t found;
 };
 
-static const struct catalog_view *mcp_schema_view(const char *table)
-{
-	char name[260];
-
-	for (size_t i = 0; i < catalog_view_count; i++) {
-		snprintf(name, sizeof(name), "%s.%s", catalog_views[i].schema,
-			 catalog_views[i].name);
-		if (!strcmp(name, table))
-			return &catalog_views[i];
-	}
-	return NULL;
-}
-
 static void begin_table(struct mcp_tables *to, const char *table)
 {
 	strcpy(to->table, table);
-	to->view = mcp_schema_view(table);
+	to->view = catalog_find(table);
 	if (to->wanted && strcmp(to->wanted, table) != 0)
 		return;
 	to->found++;

@@ -88,22 +88,9 @@ static void prompt_tables(struct prompt *prompt, const char *schema)
 		text_line(stderr, ".tables: %s is not the name of a schema", schema);
 }
 
-static const struct catalog_view *prompt_find_view(const char *table)
-{
-	char name[128];
-
-	for (size_t i = 0; i < catalog_view_count; i++) {
-		snprintf(name, sizeof(name), "%s.%s", catalog_views[i].schema,
-			 catalog_views[i].name);
-		if (!strcmp(name, table))
-			return &catalog_views[i];
-	}
-	return NULL;
-}
-
 static void prompt_schema(struct prompt *prompt, const char *table)
 {
-	const struct catalog_view *view = prompt_find_view(table);
+	const struct catalog_view *view = catalog_find(table);
 
 	if (!*table) {
 		fputs(".schema needs a table, such as trace.steps; .tables lists them\n", stderr);

@@ -30,6 +30,9 @@ struct catalog_view {
 extern const struct catalog_view catalog_views[];
 extern const size_t catalog_view_count;
 
+/* The view called schema.name; NULL: there is none. */
+const struct catalog_view *catalog_find(const char *table);
+
 /* Statements that create the view of a user's table in database rec. False if it needs none, or
    if its name is taken, with a sentence in *problems. */
 bool catalog_user_sql(struct buf *out, const struct table_shape *shape, struct buf *problems);

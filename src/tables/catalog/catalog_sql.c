@@ -44,8 +44,7 @@ static bool own_schema(const char *schema)
 	return false;
 }
 
-/* Whether a view of the catalog already shows the stream. */
-static bool in_own_view(const char *table)
+const struct catalog_view *catalog_find(const char *table)
 {
 	char full[128];
 
@@ -53,9 +52,15 @@ static bool in_own_view(const char *table)
 		snprintf(full, sizeof(full), "%s.%s", catalog_views[i].schema,
 			 catalog_views[i].name);
 		if (!strcmp(full, table))
-			return schema_find(table) != NULL;
+			return &catalog_views[i];
 	}
-	return false;
+	return NULL;
+}
+
+/* Whether a view of the catalog already shows the stream. */
+static bool in_own_view(const char *table)
+{
+	return catalog_find(table) && schema_find(table);
 }
 
 /* ---- the user's tables -------------------------------------------------------------------- */
