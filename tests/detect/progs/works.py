@@ -96,7 +96,7 @@ def send_batches(pool, batch):
 def batches():
     batch = [1] if FEW else {i: [float(j) for j in range(20)] for i in range(20000)}
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for _ in range(12):
+        for _ in range(40):
             send_batches(pool, batch)
 
 
